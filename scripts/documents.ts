@@ -2,12 +2,14 @@ import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import { type ExportFormat, exportFormats, targets } from '../src/fallback/model/targets.ts';
 import { settingsTable as fallbackSettings } from '../src/fallback/settings.ts';
+import { errors as fallbackErrors } from '../src/fallback/model/errors.ts';
+import { errors as handoffErrors } from '../src/handoff/model/errors.ts';
+import { commonErrors } from '../src/kit/errors.ts';
 import { clientVariables } from '../src/handoff/cli/variables.ts';
 import type { Status } from '../src/handoff/model/common.ts';
 import { transitions, type Verb } from '../src/handoff/rules/packet-life.ts';
 import { settingsTable as handoffSettings } from '../src/handoff/settings.ts';
 import { migrations } from '../src/handoff/store/migrations/index.ts';
-import { errorCodes } from '../src/kit/errors.ts';
 import { fileKey, type SettingsTable } from '../src/kit/settings.ts';
 import { migrate } from '../src/kit/sql/migrate.ts';
 import { openSqlite } from '../src/kit/sql/sqlite.ts';
@@ -112,7 +114,11 @@ ${table(
 }
 
 function errorsDocument(): string {
-  const rows = Object.entries(errorCodes).map(([name, { status, meaning }]) => [code(name), String(status), meaning]);
+  const both = Object.values(commonErrors).map((error) => ({ ...error, of: 'both' }));
+  const own = Object.entries({ handoff: handoffErrors, fallback: fallbackErrors }).flatMap(([of, errors]) => Object.values(errors).map((error) => ({ ...error, of })));
+  const rows = [...both, ...own]
+    .toSorted((one, other) => one.status - other.status)
+    .map(({ code: name, status, meaning, of }) => [code(name), String(status), of, meaning]);
   return `${generatedNote}
 # Errors
 
@@ -142,7 +148,7 @@ ${table(
 A refused claim also has \`claimed_by\`: \`{agent_id, agent_name, framework, claimed_at}\` of the current holder, or null.
 A batch in which every item failed also has \`created\` (empty) and \`errors\` with an entry for each item.
 
-${table(['Code', 'Status', 'Meaning'], rows)}
+${table(['Code', 'Status', 'Service', 'Meaning'], rows)}
 
 If the server can't parse a request as HTTP, it answers with the same body but without \`request_id\`, and closes the
 connection: 400 for a malformed request, 408 for a request that takes too long to arrive, and 431 for headers that are too

@@ -155,3 +155,13 @@ function headingsOf(text: string): string[] {
       .replace(/\s/g, '-'),
   );
 }
+
+test('The kit names nothing of one service', () => {
+  // Tenants are not among them: those who move rows and limit callers by owner are told what a tenant is.
+  const nouns =
+    /\b(agent_id|chains?|claim(s|ed|ing)?|deliver(y|ies)|hand-?offs?|hitl|leased?|leases|packets?|prompts?|search_index|webhooks?|x-ratelimit-tier)\b/gi;
+  const found = globSync('**/*.{ts,tsx}', { cwd: join(root, 'src/kit'), exclude: ['**/dist/**'] }).flatMap((file) =>
+    [...readFileSync(join(root, 'src/kit', file), 'utf8').matchAll(nouns)].map(([noun]) => `src/kit/${file}: ${noun}`),
+  );
+  assert.deepEqual(found, []);
+});

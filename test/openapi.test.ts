@@ -5,7 +5,6 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { apiPrefix, routes } from '../src/handoff/model/api.ts';
 import { createExample } from '../src/handoff/model/examples.ts';
-import { errorCodes } from '../src/kit/errors.ts';
 import { bodies } from './support/bodies.ts';
 import { signIn, signInSettings, startIssuer } from './support/issuer.ts';
 import { packetIn } from './support/life.ts';
@@ -19,6 +18,7 @@ import {
   type TestService,
 } from './support/service.ts';
 import { sendRaw } from './support/socket.ts';
+import { errorCodes } from '../src/fallback/model/errors.ts';
 
 type Json = Record<string, unknown>;
 

@@ -131,7 +131,7 @@ interface AnyRequest extends CallOptions {
   readonly body?: unknown;
 }
 
-/** A client of the routes over a connection: `client.claimPacket({ params: { id }, body: { agent_id } })`. */
+/** A client of the routes over a connection: `client.getThing({ params: { id } })`. */
 export function createClient<Routes extends Readonly<Record<string, Route>>>(
   operations: Readonly<Record<keyof Routes & string, Operation>>,
   connection: Connection,

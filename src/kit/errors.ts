@@ -1,38 +1,31 @@
 import { beginningOf } from './wording.ts';
 
-/** All error codes, with their HTTP status and meaning. */
-export const errorCodes = {
+/** An error code with its HTTP status and meaning. */
+export interface CodedError {
+  readonly code: string;
+  readonly status: number;
+  readonly meaning: string;
+}
+
+type Described = Readonly<Record<string, Omit<CodedError, 'code'>>>;
+
+/** Declares error codes of a service: each with its code beside its HTTP status and meaning. */
+export const coded = <const Codes extends Described>(codes: Codes) =>
+  Object.fromEntries(Object.entries(codes).map(([code, described]) => [code, { code, ...described }])) as {
+    readonly [Code in keyof Codes]: CodedError & { readonly code: Code };
+  };
+
+/** The error codes that every service has. */
+export const commonErrors = coded({
   VALIDATION_ERROR: {
     status: 400,
     meaning: 'The request does not match the schema of this operation; `field` names the first fault, `errors` lists all of them.',
   },
-  CONTRACT_VIOLATION: {
-    status: 400,
-    meaning: 'The packet is not what the contract of its target agent asks for; `errors` lists the faults, `contract` names the contract.',
-  },
   UNAUTHORIZED: { status: 401, meaning: 'The API key is missing, unknown or revoked.' },
   FORBIDDEN: { status: 403, meaning: 'The API key is valid but may not do this.' },
-  NOT_AN_APPROVER: {
-    status: 403,
-    meaning: 'The person is not asked for an approval, or is only a typed name; the detail says who is asked.',
-  },
-  SIGN_IN_REQUIRED: { status: 403, meaning: 'Only people who have signed in may do this here.' },
   NOT_FOUND: { status: 404, meaning: 'This caller has no resource with this id, or the path is unknown.' },
   METHOD_NOT_ALLOWED: { status: 405, meaning: 'The path does not support this method; `Allow` lists the methods it supports.' },
   CONFLICT: { status: 409, meaning: 'The state of the resource does not allow this.' },
-  ALREADY_APPROVED: { status: 409, meaning: 'The person has approved already; one person counts once.' },
-  ALREADY_EXECUTED: { status: 409, meaning: 'The execution of the approved action has begun; the body has it in `execution`.' },
-  APPROVAL_EXPIRED: { status: 409, meaning: 'The approval can be executed no more; ask again.' },
-  CALL_CHANGED: { status: 409, meaning: 'The agent asked about this call with another tool or other arguments.' },
-  DIGEST_MISMATCH: { status: 409, meaning: 'The arguments are not those that were approved.' },
-  NOT_APPROVED: { status: 409, meaning: 'The action is not approved: its question is open, or was answered otherwise.' },
-  NOT_YET: { status: 409, meaning: 'The packet can be claimed from its `not_before` on, in `Retry-After` seconds.' },
-  LEASE_LOST: { status: 409, meaning: 'The packet is leased and the lease token is missing, replaced or expired; nothing was changed.' },
-  LOOP_GUARD: { status: 409, meaning: 'A guard against runaway agents refused another packet; `detail` has the limit.' },
-  QUESTION_OPEN: { status: 409, meaning: 'A question of the packet is open; `question_id` names it.' },
-  ANSWERED: { status: 409, meaning: 'The question is answered and never changes any more; ask a new one.' },
-  KEY_CHANGED: { status: 409, meaning: 'The key belongs to another question of the packet, which the body has with its answer.' },
-  STALE: { status: 409, meaning: 'What the person was shown has changed since; the body has the current state.' },
   GONE: { status: 410, meaning: 'The resource has expired.' },
   PRECONDITION_FAILED: { status: 412, meaning: 'The resource changed since the version named in `If-Match`.' },
   PAYLOAD_TOO_LARGE: {
@@ -46,11 +39,10 @@ export const errorCodes = {
     meaning: 'A limit is used up; `limit` names it, and `Retry-After` has the seconds until a request is accepted again.',
   },
   SERVER_ERROR: { status: 500, meaning: 'The service failed; the log has the cause under the `request_id`.' },
-  REHEARSAL_NOT_RUNNING: { status: 503, meaning: 'No rehearsal of the chain runs, so its fake providers do not answer.' },
   SERVICE_UNAVAILABLE: { status: 503, meaning: 'The database is unavailable, or the service is overloaded; try again.' },
-} as const;
+});
 
-export type ErrorCode = keyof typeof errorCodes;
+export type CommonCode = keyof typeof commonErrors;
 
 /** One fault of a request: the dotted path from the body's root (or the name of a parameter) and a sentence. */
 export interface Fault {
@@ -75,24 +67,25 @@ const maxQuoted = 500;
 /** The text as an error body quotes it. */
 export const short = (text: string) => (text.length > maxQuoted ? `${beginningOf(text, maxQuoted)}...` : text);
 
-/** An error for the caller: a code of the table, a sentence, and the field it is about. */
+/** An error for the caller: a code of every service or one that its service declares, a sentence, and the field it is about. */
 export class ServiceError extends Error {
-  readonly code: ErrorCode;
+  readonly code: string;
   readonly status: number;
   readonly field: string | null;
   readonly faults: readonly Fault[];
   readonly extra: Record<string, unknown>;
   readonly headers: Record<string, string>;
 
-  constructor(code: ErrorCode, detail: string, { field = null, faults = [], extra = {}, headers = {} }: ErrorDetails = {}) {
+  constructor(of: CommonCode | Pick<CodedError, 'code' | 'status'>, detail: string, { field = null, faults = [], extra = {}, headers = {} }: ErrorDetails = {}) {
     // Nobody reads the stack of a refusal, and capturing it would cost more than the rest of the request.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
     super(detail);
     Error.stackTraceLimit = stackTraceLimit;
     this.name = 'ServiceError';
+    const { code, status } = typeof of === 'string' ? commonErrors[of] : of;
     this.code = code;
-    this.status = errorCodes[code].status;
+    this.status = status;
     this.field = field;
     this.faults = faults;
     this.extra = extra;
@@ -179,7 +172,7 @@ export function tooManyPending(what: string): ServiceError {
   return retryable(`The service is handling as many ${what} as it can. Try again in a moment.`);
 }
 
-/** The client disconnected, so the work was not started or not finished. Nobody reads this answer. */
+/** The client disconnected, so the work was not started or not finished. It only stops the work; nobody receives it. */
 export function abandoned(): ServiceError {
   return new ServiceError('VALIDATION_ERROR', 'The connection closed before the answer.');
 }

@@ -11,7 +11,7 @@ const versionOf = (tag: string): string => tag.replace(/^"(\d+)-[^"]*"$/, '"$1"'
 
 /**
  * Requires that `If-Match` (RFC 9110, 13.1.1) matches: it lists the resource's tag, or is `*`.
- * @param what names the resource in the sentence, for example `packet`
+ * @param what names the resource in the sentence, for example `document`
  * @throws ServiceError 412 if it does not
  */
 export function requireMatch(ifMatch: string | undefined, etag: string, what: string): void {

@@ -1,7 +1,7 @@
 /**
  * The value of a JSON text, without a bug of JSON.parse in V8 13.6 (Node 24): for a property name with an escape
  * sequence it may return the name of another object that it parsed before, if both have the same shape. One caller's
- * input could then change another caller's packet. Such names are rare, and are rewritten without escapes first.
+ * input could then change another caller's data. Such names are rare, and are rewritten without escapes first.
  * The text must not be nested more deeply than the call stack allows.
  * @throws SyntaxError as JSON.parse does
  */

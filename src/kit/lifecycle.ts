@@ -1,6 +1,6 @@
 /**
  * How long a stop may take before the process ends anyway, and how long it waits for requests that are still arriving and then for
- * attempts at deliveries, in milliseconds. These two leave time for the rest.
+ * attempts at sending, in milliseconds. These two leave time for the rest.
  */
 export const stopLimits = { whole: 9_000, requests: 5_000, attempts: 2_000 } as const;
 

@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 
-import { type ErrorCode, errorCodes } from './errors.ts';
+import { commonErrors } from './errors.ts';
 import type { ApiPart, ResponseShape, Route } from './route.ts';
 
 type Json = Record<string, unknown>;
@@ -144,9 +144,9 @@ function headerReferences(headers: Headers, shared: Shared): Json {
 
 /** An example of an error with this status, from the table of codes. */
 function errorExample(status: number): Json | undefined {
-  const found = Object.entries(errorCodes).find(([, entry]) => entry.status === status);
+  const found = Object.values(commonErrors).find((entry) => entry.status === status);
   if (found === undefined) return undefined;
-  const [code, { meaning }] = found as [ErrorCode, { meaning: string }];
+  const { code, meaning } = found;
   return { detail: `${meaning.split(/[;:.]/, 1)[0]}.`, code, field: null, status_code: status, request_id: '2s-1' };
 }
 

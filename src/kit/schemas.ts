@@ -1,6 +1,6 @@
 import Type, { type Static, type TSchema } from 'typebox';
 
-import { type ErrorCode, errorCodes, limitNames } from './errors.ts';
+import { limitNames } from './errors.ts';
 import type { CommaList, Defaulted, ResponseShape } from './route.ts';
 
 /** A short text that is not empty. It may not contain NUL, which PostgreSQL can't store in a text column. */
@@ -69,11 +69,11 @@ export const UsedUp = Type.Object(
   { description: 'The limit that is used up, with 429.' },
 );
 
-/** The body of every error. */
-export const Failure = Type.Object(
+/** The body of every error of a service that has these codes. */
+export const failureOf = <Code extends string>(codes: Readonly<Record<Code, unknown>>) => Type.Object(
   {
     detail: Type.String({ description: 'What is wrong, in a sentence.' }),
-    code: choice(Object.keys(errorCodes) as ErrorCode[], { description: 'What is wrong, for a program.' }),
+    code: choice(Object.keys(codes) as Code[], { description: 'What is wrong, for a program.' }),
     field: orNull(
       Type.String(),
       'The dotted path of the invalid field, or the name of the query parameter; null if the error is not about a field.',
@@ -97,12 +97,13 @@ type Failing<Status extends number> = Record<Status | (typeof always)[number], R
 /**
  * Creates a service's `failing(401, 404)`: the documented failures of a route, which are the given statuses and those
  * that any request may get.
+ * @param failure the schema of the body
  * @param descriptions what each status means in this service
  */
-export function failureShapes<const Descriptions extends Readonly<Record<number, string>>>(descriptions: Descriptions) {
+export function failureShapes<const Descriptions extends Readonly<Record<number, string>>>(failure: TSchema, descriptions: Descriptions) {
   return <const Status extends keyof Descriptions & number>(...statuses: Status[]): Failing<Status> =>
     Object.fromEntries(
-      [...statuses, ...always].map((status) => [status, { schema: Failure, description: descriptions[status] }]),
+      [...statuses, ...always].map((status) => [status, { schema: failure, description: descriptions[status] }]),
     ) as unknown as Failing<Status>;
 }
 

@@ -1,16 +1,18 @@
-import Type from 'typebox';
+import Type, { type TSchema } from 'typebox';
 
 import { routeDefiner, routeTable } from './route.ts';
-import { Failure } from './schemas.ts';
 
 const defineRoute = routeDefiner<{ access: 'public' }>();
 const Alive = Type.Object({ status: Type.String({ example: 'ok' }) });
 const ok = { status: 'ok' };
-const broken = { schema: Failure, description: 'The service failed.' };
-const unreadable = { schema: Failure, description: 'The request is not valid HTTP.' };
 
-/** The routes of liveness, readiness and metrics, which every service has. */
-export const systemRoutes = routeTable('system', {
+export type SystemRoutes = ReturnType<typeof systemRoutesOf>;
+
+/** The routes of liveness, readiness and metrics, which every service has. `failure`: the schema of its error bodies. */
+export function systemRoutesOf(failure: TSchema) {
+  const broken = { schema: failure, description: 'The service failed.' };
+  const unreadable = { schema: failure, description: 'The request is not valid HTTP.' };
+  return routeTable('system', {
   /** Liveness. */
   health: defineRoute({
     method: 'GET',
@@ -31,7 +33,7 @@ export const systemRoutes = routeTable('system', {
     responses: {
       200: { schema: Alive, description: 'It is.', example: ok },
       400: unreadable,
-      503: { schema: Failure, description: 'The database is not connected, or its disk is full.' },
+      503: { schema: failure, description: 'The database is not connected, or its disk is full.' },
     },
   }),
   /** Metrics. */
@@ -52,8 +54,9 @@ export const systemRoutes = routeTable('system', {
         example: 'service_database_up 1',
       },
       400: unreadable,
-      401: { schema: Failure, description: 'The metrics token is missing or wrong.' },
+      401: { schema: failure, description: 'The metrics token is missing or wrong.' },
       500: broken,
     },
   }),
 });
+}

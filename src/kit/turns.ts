@@ -5,7 +5,7 @@ const longMs = 2;
 const restPart = 0.25;
 
 /**
- * Shares the event loop between owners. Work on a large value, such as to read, parse or print a packet, first takes a
+ * Shares the event loop between owners. Work on a large value, such as to read, parse or print a long text, first takes a
  * turn: one piece of such work runs in each turn of the event loop, of one owner after the other, so that a short request
  * waits for one piece at most. After a long piece the loop goes round without any, since Node accepts one connection in
  * each round.

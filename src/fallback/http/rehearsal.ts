@@ -9,6 +9,7 @@ import type { RehearsalToken } from '../model/rehearsal.ts';
 import { type FakeExchange, type FakeRequest, maxFakeCalls, type Rehearsal, type Rehearsals } from '../service/rehearsal.ts';
 import { fakeBase, type RehearsalTokens } from '../service/rehearsal-tokens.ts';
 import { handlersOf } from './handlers.ts';
+import { errors } from '../model/errors.ts';
 
 /** The largest body of a call of a fake provider, in bytes. */
 const maxBodyBytes = 1024 * 1024;
@@ -49,7 +50,7 @@ export function mountFakeProviders(app: FastifyInstance, rehearsals: Rehearsals)
       const { token, provider, '*': path } = request.params as Record<'token' | 'provider' | '*', string>;
       const rehearsal = rehearsals.find(token);
       if (rehearsal === undefined) {
-        done(new ServiceError('REHEARSAL_NOT_RUNNING', 'No rehearsal of this chain runs. Start one; then its fake providers answer.'));
+        done(new ServiceError(errors.REHEARSAL_NOT_RUNNING, 'No rehearsal of this chain runs. Start one; then its fake providers answer.'));
         return;
       }
       const leave = rehearsal.reserveCall();

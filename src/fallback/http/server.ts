@@ -8,7 +8,7 @@ import { mountExplorers } from '../../kit/http/explorers.ts';
 import { mountAll } from '../../kit/http/handlers.ts';
 import { uncountRefused } from '../../kit/http/limits.ts';
 import type { Metrics } from '../../kit/http/metrics.ts';
-import { createMount, lowerCase } from '../../kit/http/mount.ts';
+import { createMount, lowerCaseIds } from '../../kit/http/mount.ts';
 import { refuseForeignPages } from '../../kit/http/origin.ts';
 import { mountStart } from '../../kit/http/start-page.ts';
 import { mountStatic } from '../../kit/http/static.ts';
@@ -84,7 +84,7 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
     bodyLimit: () => maxBodyBytes,
     tooLarge: (limit) => `The body is larger than the limit of ${limit} bytes.`,
     admissionParameters: [keyParameter],
-    readParams: lowerCase,
+    readParams: lowerCaseIds(),
   });
 
   mountAll(mount, routes, {

@@ -1,7 +1,7 @@
 import { describeApi } from '../../kit/openapi.ts';
 import { type Route, type RoutesOf, routesOf } from '../../kit/route.ts';
-import { Failure } from '../../kit/schemas.ts';
-import { systemRoutes } from '../../kit/system.ts';
+
+import { systemRoutesOf } from '../../kit/system.ts';
 import { accessApi } from './access.ts';
 import { chainApi } from './chain-routes.ts';
 import { Warning } from './common.ts';
@@ -11,10 +11,11 @@ import { rehearsalApi } from './rehearsal.ts';
 import { routingApi } from './routing.ts';
 import { summaryApi } from './summary.ts';
 import { testApi } from './test-routes.ts';
+import { Failure } from './errors.ts';
 
 const systemApi = {
   tag: { name: 'system', description: 'Liveness, readiness, metrics.' },
-  routes: systemRoutes,
+  routes: systemRoutesOf(Failure),
   schemas: {},
 };
 

@@ -1,9 +1,10 @@
 import Type, { type Static, type TNull, type TOptional, type TSchema, type TUnion } from 'typebox';
+import { Failure } from './errors.ts';
 
 import { described, failureShapes, orNull } from '../../kit/schemas.ts';
 
 /** The documented failures of a route: the given statuses and those that any request may get. */
-export const failing = failureShapes({
+export const failing = failureShapes(Failure, {
   400: 'The request does not match the schema of this operation.',
   401: 'The API key is missing or unknown.',
   403: 'The label of this API key only permits reading.',

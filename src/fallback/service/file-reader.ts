@@ -28,8 +28,8 @@ export function readFile({ content, ...file }: ImportedFile): TaskResult {
     return { text: JSON.stringify({ request, findings: withLines(findings, content) } satisfies ReadFile) };
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    const { code, message, field, extra } = error;
-    return { refusal: { code, message, field, extra } };
+    const { code, status, message, field, extra } = error;
+    return { refusal: { code, status, message, field, extra } };
   }
 }
 
@@ -39,7 +39,7 @@ function parsed(text: string): unknown {
     return parseJson(Buffer.from(text));
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
-    throw new ServiceError(error.code, error.message.replace(/^The body/, 'content'), { field: 'content' });
+    throw new ServiceError(error, error.message.replace(/^The body/, 'content'), { field: 'content' });
   }
 }
 

@@ -19,7 +19,7 @@ const allocations = 8 * 1024 * 1024;
 export type TaskResult =
   | { text: string }
   | { fault: string; line: number | null; column: number | null }
-  | { refusal: Pick<ServiceError, 'code' | 'message' | 'field' | 'extra'> };
+  | { refusal: Pick<ServiceError, 'code' | 'status' | 'message' | 'field' | 'extra'> };
 
 /**
  * Renders a Liquid template with the variables of `scope`, which must be plain data. Unknown names and filters are

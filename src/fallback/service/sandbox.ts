@@ -54,8 +54,8 @@ export function createSandbox({ deadlineMs = 3_000, maxPending = 64, maxPendingP
 function textOf(result: TaskResult, field: string): string {
   if ('text' in result) return result.text;
   if ('refusal' in result) {
-    const { code, message, ...parts } = result.refusal;
-    throw new ServiceError(code, message, parts);
+    const { message, ...parts } = result.refusal;
+    throw new ServiceError(parts, message, parts);
   }
   const { fault, line, column } = result;
   if (line === null || column === null) throw invalid(field, fault);

@@ -12,6 +12,7 @@ import type { AnswerLinkService, AskingPacket, OpenedLink } from '../service/ans
 import { answeredPage, type Entered, endPage, leavesOut, questionPage, refusedPage } from './answer-page.ts';
 import { AnswerSignIn, ownReferrer, type Reader } from './answer-sign-in.ts';
 import { handlersOf } from './handlers.ts';
+import { errors } from '../model/errors.ts';
 
 /** The largest form of an answer, in bytes. */
 export const maxFormBytes = 256 * 1024;
@@ -153,7 +154,7 @@ function answerOf({ link, packet }: Open, form: URLSearchParams, person: string 
   if (responded_by.length > maxNameLength) throw invalid('name', `A name has at most ${maxNameLength} characters.`);
   const digest = form.get('digest') ?? '';
   // A form without a digest was not sent by the page.
-  if (!/^[0-9a-f]{64}$/.test(digest)) throw new ServiceError('STALE', 'The form has no digest.');
+  if (!/^[0-9a-f]{64}$/.test(digest)) throw new ServiceError(errors.STALE, 'The form has no digest.');
   const notes = form.get('notes')?.trim() ?? '';
   const partial = !form.has('whole') && leavesOut(packet);
   const common = { responded_by, digest, ...(notes === '' ? {} : { notes }), ...(partial ? { partial } : {}) };
@@ -188,7 +189,7 @@ function responseOf({ hitl }: AskingPacket, form: URLSearchParams): string {
   if (option !== null) {
     const chosen = choicesOf(hitl.options)[Number(option)];
     // The options have changed, which the digest tells as well.
-    if (chosen === undefined) throw new ServiceError('STALE', 'There is no such option.');
+    if (chosen === undefined) throw new ServiceError(errors.STALE, 'There is no such option.');
     return chosen.value;
   }
   const response = form.get('response')?.trim() ?? '';

@@ -1,6 +1,6 @@
 import type { HandlersOf } from '../../kit/http/handlers.ts';
-import type { Mount } from '../../kit/http/mount.ts';
-import type { systemRoutes } from '../../kit/system.ts';
+import { lowerCaseIds, type Mount } from '../../kit/http/mount.ts';
+import type { SystemRoutes } from '../../kit/system.ts';
 import { answerPageRoutes } from '../model/answer-link.ts';
 import { routes } from '../model/api.ts';
 import { respondInConsole } from '../model/packet-routes.ts';
@@ -11,6 +11,9 @@ import type { Caller } from '../service/authentication.ts';
 /** Mounts a route of the service. Its handler gets the caller. */
 export type HandoffMount = Mount<Caller, HandoffRoute>;
 
+/** Reads path parameters: all are ids but these, which are names. */
+export const readParams = lowerCaseIds(['agent_id', 'name']);
+
 /** The routes that are mounted: all but those of MCP and A2A, whose endpoints mount them. */
 export const mounted = { ...routes, ...streamRoutes, ...answerPageRoutes, respondInConsole };
 
@@ -18,7 +21,7 @@ export const mounted = { ...routes, ...streamRoutes, ...answerPageRoutes, respon
 export type Handlers = HandlersOf<typeof mounted, Caller>;
 
 /** The handlers of all nouns. A route without one does not compile. */
-export type NounHandlers = Omit<Handlers, keyof typeof systemRoutes | keyof typeof streamRoutes>;
+export type NounHandlers = Omit<Handlers, keyof SystemRoutes | keyof typeof streamRoutes>;
 
 /** Returns handlers, with the types of their routes. */
 export const handlersOf = <Id extends keyof Handlers>(handlers: Pick<Handlers, Id>): Pick<Handlers, Id> => handlers;

@@ -1,13 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Endpoint } from '../../kit/http/endpoint.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
-import { lowerCase, type Mount } from '../../kit/http/mount.ts';
+import type { Mount } from '../../kit/http/mount.ts';
 import { HttpResponse, JsonText, largeFrom, TextPieces } from '../../kit/http/response.ts';
 import { tooManyAnswers } from '../../kit/http/sender.ts';
 import { readJson } from '../../kit/json.ts';
 import type { MemoryBudget } from '../../kit/memory-budget.ts';
 import type { ResultOf, Route } from '../../kit/route.ts';
 import type { Turns } from '../../kit/turns.ts';
+import { readParams } from './handlers.ts';
 
 /** A request to a route from inside the process, before defaults are filled in. */
 interface LocalRequest {
@@ -70,7 +71,7 @@ export function mountLocally<Context, Traits extends object>(
       const owner = ownerOf(caller);
       await turns.next(owner.turns);
       const rawBody = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-      const input = { params: lowerCase({ ...params }), query: { ...query }, body };
+      const input = { params: readParams({ ...params }), query: { ...query }, body };
       endpoint.validate(input.query, body, rawBody?.length);
       const context: HandlerContext<Context> = { caller, headers, rawBody, origin: '', signal, endSignal: signal, via };
       const result = await endpoint.handler(input as never, context);

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kit/clock.ts';
-import { type ErrorCode, invalid, ServiceError } from '../../kit/errors.ts';
+import { invalid, ServiceError } from '../../kit/errors.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
 import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
@@ -84,7 +84,7 @@ export const isOfHttp = ({ status }: ServiceError): boolean => statusesOfHttp.ha
 export function jsonRpcRefusal(
   { status, code, message }: ServiceError,
   isRead: boolean,
-  codes: Readonly<Partial<Record<ErrorCode, number>>> = refusalCodes,
+  codes: Readonly<Record<string, number>> = refusalCodes,
 ): HttpResponse<never> | undefined {
   if (statusesOfHttp.has(status)) return undefined;
   const error = { code: (isRead ? undefined : codes[code]) ?? -32600, message, data: { code } };

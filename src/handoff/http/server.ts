@@ -9,7 +9,7 @@ import { allowOrigins } from '../../kit/http/cors.ts';
 import { mountExplorers } from '../../kit/http/explorers.ts';
 import { mountAll } from '../../kit/http/handlers.ts';
 import { uncountRefused } from '../../kit/http/limits.ts';
-import { createMount, lowerCase } from '../../kit/http/mount.ts';
+import { createMount } from '../../kit/http/mount.ts';
 import { refuseForeignPages } from '../../kit/http/origin.ts';
 import { answerBudget } from '../../kit/http/sender.ts';
 import { mountStart } from '../../kit/http/start-page.ts';
@@ -36,7 +36,7 @@ import type { Store } from '../store/store.ts';
 import { mountA2a } from './a2a.ts';
 import { createAdmission } from './admission.ts';
 import { maxFormBytes } from './answer-links.ts';
-import { type HandoffMount, mounted, type NounHandlers } from './handlers.ts';
+import { type HandoffMount, mounted, type NounHandlers, readParams } from './handlers.ts';
 import { agentId, keyOf } from './headers.ts';
 import type { IdentityAdmission } from './identity.ts';
 import { Limits } from './limits.ts';
@@ -120,7 +120,7 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
     onAnswered: metrics.observe,
     onLimited: uncountRefused,
   });
-  allowOrigins(app, corsOrigins);
+  allowOrigins(app, corsOrigins, ['X-RateLimit-Tier']);
   if (devMode) refuseForeignPages(app, { hosts: [host], origins: corsOrigins, hasKey });
 
   const admit = createAdmission({ ...parts, limits: new Limits(parts.rateLimitPerMinute, tiers, parts.counters) });
@@ -137,7 +137,7 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
         return route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller);
       },
       tooLarge: (limit) => `The body is larger than the ${limit} bytes that this tenant's tier allows.`,
-      readParams: lowerCase,
+      readParams,
       answers,
     }),
     {

@@ -1,7 +1,7 @@
 import { describeApi } from '../../kit/openapi.ts';
 import { type ApiPart, type Route, type RoutesOf, routesOf } from '../../kit/route.ts';
-import { Failure } from '../../kit/schemas.ts';
-import { systemRoutes } from '../../kit/system.ts';
+
+import { systemRoutesOf } from '../../kit/system.ts';
 import { a2aApi } from './a2a.ts';
 import { agentApi } from './agent.ts';
 import { answerLinkApi } from './answer-link.ts';
@@ -27,10 +27,11 @@ import { streamApi } from './stream.ts';
 import { tenantApi } from './tenant.ts';
 import { webhookApi } from './webhook-routes.ts';
 import { workApi } from './work-routes.ts';
+import { Failure } from './errors.ts';
 
 const systemApi = {
   tag: { name: 'system', description: 'Liveness, readiness, metrics. Served at the root and under the API prefix.' },
-  routes: systemRoutes,
+  routes: systemRoutesOf(Failure),
   schemas: {},
 };
 

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
-import { choice, described, Failure, Id, IdParams, name, object, prose } from '../../kit/schemas.ts';
+import { choice, described, Id, IdParams, name, object, prose } from '../../kit/schemas.ts';
 import { Action, Execution } from './action.ts';
 import { AgentId, failing, IdempotencyKey, indexedName, LeaseToken, priorities, Replayed } from './common.ts';
 import { answeredExample } from './examples.ts';
@@ -8,6 +8,7 @@ import { question } from './hitl.ts';
 import { CreateRequest } from './packet.ts';
 import { packet } from './packet-routes.ts';
 import { defineRoute } from './route.ts';
+import { Failure } from './errors.ts';
 
 const { conversation_state, artifacts, custom } = CreateRequest.properties.context.properties;
 

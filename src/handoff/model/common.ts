@@ -1,5 +1,6 @@
 import { failureShapes, name } from '../../kit/schemas.ts';
 import * as constants from './constants.ts';
+import { Failure } from './errors.ts';
 
 /** A name that lists can be filtered by. It is short because a PostgreSQL index entry holds at most 2,704 bytes. */
 export const indexedName = (description: string) => name(description, { maxLength: 512 });
@@ -11,7 +12,7 @@ export type Tier = (typeof tiers)[number];
 export type Scope = (typeof scopes)[number];
 
 /** Returns the error responses of a route: the statuses named, and those that any request can get. */
-export const failing = failureShapes({
+export const failing = failureShapes(Failure, {
   400: 'The request does not have the form this operation takes.',
   401: 'The API key is missing, unknown or revoked.',
   403: 'The API key may not do this: it lacks the scope, or may not act in this name, or is not an admin key.',

@@ -1,9 +1,10 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
-import { Failure, IfMatch, object, orNull, record, timestamp } from '../../kit/schemas.ts';
+import { IfMatch, object, orNull, record, timestamp } from '../../kit/schemas.ts';
 import { ETag, failing, indexedName } from './common.ts';
 import { pageOf, pageQuery } from './document.ts';
 import { defineRoute } from './route.ts';
+import { Failure } from './errors.ts';
 
 /** The most examples of a contract. */
 const maxExamples = 5;

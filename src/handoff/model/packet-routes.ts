@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
-import { choice, commaList, Failure, givenTimestamp, Id, IdParams, IfMatch, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
+import { choice, commaList, givenTimestamp, Id, IdParams, IfMatch, object, orNull, paging, timestamp } from '../../kit/schemas.ts';
 import {
   AgentId,
   ETag,
@@ -37,6 +37,7 @@ import {
   RespondRequest,
 } from './packet.ts';
 import { defineRoute } from './route.ts';
+import { Failure } from './errors.ts';
 
 /** A response with a packet, and its `ETag`. */
 export const packet = (description: string, example: unknown, headers: Record<string, string> = {}) => ({

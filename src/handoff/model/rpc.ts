@@ -1,8 +1,9 @@
 import Type, { type TSchema } from 'typebox';
 
 import type { ResponseShape } from '../../kit/route.ts';
-import { Failure } from '../../kit/schemas.ts';
+
 import { failing } from './common.ts';
+import { Failure } from './errors.ts';
 
 /** An error of JSON-RPC 2.0 (section 5.1). */
 const JsonRpcFailure = Type.Object(

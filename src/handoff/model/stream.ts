@@ -1,8 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
-import { choice, Failure, object } from '../../kit/schemas.ts';
+import { choice, object } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
+import { Failure } from './errors.ts';
 
 const channels = Type.Optional(
   Type.Array(Type.String(), {

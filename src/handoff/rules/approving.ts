@@ -16,6 +16,7 @@ import type { AnyPacket, PacketEvent } from './packet.ts';
 import { effectOf, type Judgement, type PolicyVerdict, type Subject } from './policy.ts';
 import { shownDigest, whole } from './question.ts';
 import type { AskedRecord } from './question-state.ts';
+import { errors } from '../model/errors.ts';
 
 /** What decides about an action beside its packet. Each may throw `FactNeeded`, for the unit to be run again with it. */
 export interface Facts {
@@ -246,13 +247,13 @@ function placeFor(
 ): { readonly for: string | null } {
   const who = () => `This step asks ${(progress.from ?? []).join(', ')}.`;
   if (progress.from !== null && !verified)
-    throw new ServiceError('NOT_AN_APPROVER', `${name} is a typed name, which approves nothing here. ${who()}`, {
+    throw new ServiceError(errors.NOT_AN_APPROVER, `${name} is a typed name, which approves nothing here. ${who()}`, {
       extra: { from: progress.from },
     });
   const place = placeOf(quorum, progress, name, now, isApproval);
-  if (place === 'approved already') throw new ServiceError('ALREADY_APPROVED', `${name} has approved already, and counts once.`);
+  if (place === 'approved already') throw new ServiceError(errors.ALREADY_APPROVED, `${name} has approved already, and counts once.`);
   if (place === 'not asked')
-    throw new ServiceError('NOT_AN_APPROVER', `${name} is not asked. ${who()}`, { extra: { from: progress.from } });
+    throw new ServiceError(errors.NOT_AN_APPROVER, `${name} is not asked. ${who()}`, { extra: { from: progress.from } });
   return place;
 }
 

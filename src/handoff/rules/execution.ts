@@ -5,6 +5,7 @@ import { type LeaseProof, leaseAfter, requireToken, type StoredLease } from './l
 import type { AnyPacket, Decision, PacketEvent } from './packet.ts';
 import { allows, move, touched } from './packet-life.ts';
 import { latestQuestion } from './question-state.ts';
+import { errors } from '../model/errors.ts';
 
 interface ExecutionInputs {
   readonly now: Date;
@@ -18,7 +19,7 @@ export function requireExecutable(packet: AnyPacket, digest: string, begun: Exec
   const latest = latestQuestion(packet, now);
   if (begun !== undefined)
     throw new ServiceError(
-      'ALREADY_EXECUTED',
+      errors.ALREADY_EXECUTED,
       `The execution began at ${begun.started_at}${begun.ended_at === null ? ' and may have happened' : ''}.`,
       {
         extra: { execution: begun },
@@ -27,13 +28,13 @@ export function requireExecutable(packet: AnyPacket, digest: string, begun: Exec
   const decision = latest.state === 'answered' ? latest.answer.decision : undefined;
   if (latest.state !== 'answered' || decision === undefined || decision.valid_until === null)
     throw new ServiceError(
-      'NOT_APPROVED',
+      errors.NOT_APPROVED,
       decision === undefined ? 'The packet has no approved action.' : `The decision is ${decision.decision}.`,
     );
   if (decision.arguments_digest !== digest)
-    throw new ServiceError('DIGEST_MISMATCH', 'The arguments are not those that were approved; execute hitl.decision.arguments.');
+    throw new ServiceError(errors.DIGEST_MISMATCH, 'The arguments are not those that were approved; execute hitl.decision.arguments.');
   if (now >= new Date(decision.valid_until))
-    throw new ServiceError('APPROVAL_EXPIRED', `The approval was valid until ${decision.valid_until}; ask again.`);
+    throw new ServiceError(errors.APPROVAL_EXPIRED, `The approval was valid until ${decision.valid_until}; ask again.`);
   if (!allows(packet, 'complete'))
     throw new ServiceError('CONFLICT', `The packet is ${packet.status}: its action can't be executed any more.`);
   return latest.asked.question_id;

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { ServiceError } from '../../kit/errors.ts';
 import type { AnyPacket } from './packet.ts';
 import { askedStatus, workingStatuses } from './packet-life.ts';
+import { errors } from '../model/errors.ts';
 
 /** The private state of a packet's leases. Null when the packet was never leased. */
 export interface StoredLease {
@@ -88,4 +89,4 @@ export function requireToken(packet: AnyPacket, stored: StoredLease | null, { to
   if (tokenHash(token) !== stored.token) throw lost(`The token does not belong to the packet's current lease (generation ${generation}).`);
 }
 
-const lost = (sentence: string) => new ServiceError('LEASE_LOST', sentence);
+const lost = (sentence: string) => new ServiceError(errors.LEASE_LOST, sentence);

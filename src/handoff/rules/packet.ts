@@ -30,6 +30,7 @@ import { type EarlierQuestion, sameQuestion } from './question-key.ts';
 import { type AskedRecord, isAwaited, latestQuestion, questionAtChange } from './question-state.ts';
 import { remind } from './reminder.ts';
 import { heldUntil, requireStarted, timeReached, withTimes } from './times.ts';
+import { errors } from '../model/errors.ts';
 
 /** The name of an event on streams. */
 export type EventType = WebhookEvent | 'packet.updated' | 'packet.deleted' | 'hitl.reminder' | 'hitl.withdrawn';
@@ -204,7 +205,7 @@ function decideOn<P extends AnyPacket>(
 /** Requires a leased packet. `requireToken` lets a packet without a lease pass when no token is sent. */
 function requireLeased(packet: AnyPacket, stored: StoredLease | null, verb: string): asserts stored is StoredLease {
   if (packet.lease === null || stored === null) {
-    throw new ServiceError('LEASE_LOST', `The packet has no lease to ${verb}.`);
+    throw new ServiceError(errors.LEASE_LOST, `The packet has no lease to ${verb}.`);
   }
 }
 
@@ -452,7 +453,7 @@ function askIn<P extends AnyPacket>(
   const known = sameQuestion(packet, question, asking.given ?? {}, earlier, now);
   if (known !== undefined) return { ...unchanged(packet), asked: { question_id: known, isRepeated: true } };
   if (isAwaited(packet) && latest.state === 'open')
-    throw new ServiceError('QUESTION_OPEN', 'A question of the packet is open; it must be answered or withdrawn first.', {
+    throw new ServiceError(errors.QUESTION_OPEN, 'A question of the packet is open; it must be answered or withdrawn first.', {
       extra: { question_id: latest.asked.question_id },
     });
   const verb = isAwaited(packet) ? 'ask_again' : 'ask';

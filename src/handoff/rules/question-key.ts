@@ -5,6 +5,7 @@ import { canonicalJson } from './canonical-json.ts';
 import type { AnyPacket } from './packet.ts';
 import type { GivenQuestion } from './question.ts';
 import { latestQuestion } from './question-state.ts';
+import { errors } from '../model/errors.ts';
 
 /** A question of a packet that has ended, as far as its key needs it. */
 export interface EarlierQuestion extends Pick<EndedQuestion, 'state' | 'question' | 'answer'> {
@@ -44,7 +45,7 @@ export function sameQuestion(
     canonicalJson(given.exclude_source === undefined ? rest : { ...rest, exclude_source: exclude_source ?? false });
   if (compared(question) === compared(known.question)) return known.question_id;
   throw new ServiceError(
-    'KEY_CHANGED',
+    errors.KEY_CHANGED,
     `The key ${JSON.stringify(question.key)} belongs to another question of the packet; use a new key.`,
     {
       extra: { ...known },

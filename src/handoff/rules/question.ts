@@ -18,6 +18,7 @@ import {
   type QuestionRecord,
   serviceFields,
 } from './question-state.ts';
+import { errors } from '../model/errors.ts';
 
 /** Fields of `hitl` in a request. */
 export type GivenQuestion = Partial<Question>;
@@ -118,7 +119,7 @@ export function updatedHitl(
 function noLongerOpen({ state, answer, asked }: LatestQuestion & AskedRecord): ServiceError {
   if (answer !== null)
     return new ServiceError(
-      'ANSWERED',
+      errors.ANSWERED,
       `The question can't be changed: ${answer.responded_by} answered at ${answer.responded_at}. Ask a new one.`,
       {
         extra: { question_id: asked.question_id },

@@ -3,6 +3,7 @@ import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import type { AnyPacket, Decision, PacketEvent } from './packet.ts';
 import { claimableStatus, openStatuses, touched } from './packet-life.ts';
+import { errors } from '../model/errors.ts';
 
 /** The times in a request; null removes one. */
 export interface GivenTimes {
@@ -30,7 +31,7 @@ export function requireStarted(packet: AnyPacket, now: Date): void {
   const seconds = Math.ceil((Date.parse(not_before) - now.getTime()) / 1000);
   if (seconds <= 0) return;
   const headers = { 'Retry-After': String(seconds) };
-  throw new ServiceError('NOT_YET', `The packet can be claimed from ${not_before} on.`, { extra: { not_before }, headers });
+  throw new ServiceError(errors.NOT_YET, `The packet can be claimed from ${not_before} on.`, { extra: { not_before }, headers });
 }
 
 /** Since when a packet waits to be claimed: its creation, or its `not_before` if that is later. */

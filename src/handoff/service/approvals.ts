@@ -10,6 +10,7 @@ import { type FactSources, withFacts } from './action-facts.ts';
 import type { Caller } from './authentication.ts';
 import { actingFor } from './change.ts';
 import { type CreateAnswer, type CreateOptions, type CreationDependencies, createIn, createUnder, unknownParent } from './create.ts';
+import { errors } from '../model/errors.ts';
 
 /** Thrown in a unit of work when the agent asked about the call before, so that nothing is written. */
 class KnownCall extends Error {
@@ -49,7 +50,7 @@ export function createApprovalService(parts: CreationDependencies & FactSources)
           createUnder(parts, caller, { ...options, callOf }, [create], 1, (transaction, countCreate, now) => {
             const known = callOf && transaction.executions.call(callOf);
             if (known !== undefined && (known.tool !== tool || known.arguments_digest !== arguments_digest))
-              throw new ServiceError('CALL_CHANGED', `${request.agent.id} asked about this call with another tool or other arguments.`, {
+              throw new ServiceError(errors.CALL_CHANGED, `${request.agent.id} asked about this call with another tool or other arguments.`, {
                 extra: { packet_id: known.packet_id },
               });
             if (known !== undefined) throw new KnownCall(known.packet_id);

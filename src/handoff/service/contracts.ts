@@ -10,6 +10,7 @@ import type { Caller } from './authentication.ts';
 import { ContractCache, type Enforced, shownContract } from './contract-cache.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
+import { errors } from '../model/errors.ts';
 
 interface ContractServiceDependencies extends Omit<ServiceDependencies, 'newId'> {
   turns: Turns;
@@ -144,7 +145,7 @@ function refusalOf(agent_id: string, { version, description }: Enforced, checked
     : checked.faults;
   const [{ field, detail }] = faults as [Fault];
   const more = faults.length === 1 ? '' : ` There are ${faults.length - 1} more faults.`;
-  return new ServiceError('CONTRACT_VIOLATION', `The contract of ${agent_id} (version ${version}) refuses the packet: ${detail}${more}`, {
+  return new ServiceError(errors.CONTRACT_VIOLATION, `The contract of ${agent_id} (version ${version}) refuses the packet: ${detail}${more}`, {
     field: field === '' ? null : field,
     faults,
     extra: {

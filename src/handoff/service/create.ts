@@ -1,4 +1,4 @@
-import { type ErrorCode, invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.ts';
+import { invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf } from '../../kit/etag.ts';
 import { isId } from '../../kit/id.ts';
 import { type Tier, trialCodes } from '../model/common.ts';
@@ -19,6 +19,7 @@ import { type Acting, actingFor } from './change.ts';
 import type { ContractService, Verdict } from './contracts.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
+import { errors } from '../model/errors.ts';
 
 /** What creating packets needs. */
 export interface CreationDependencies extends ServiceDependencies {
@@ -65,7 +66,7 @@ interface DryRunCounts {
 class DryRunDone extends Error {}
 
 /** The codes with which a valid request may be refused. */
-const refusalCodes: ReadonlySet<ErrorCode> = new Set(trialCodes);
+const refusalCodes: ReadonlySet<string> = new Set(trialCodes);
 
 /** The answer to a create request, new or replayed. */
 export interface CreateAnswer {
@@ -294,13 +295,13 @@ async function createOne(
 /** @throws ServiceError 409 LOOP_GUARD when the chain would be too deep */
 function requireDepth(depth: number, max: number): void {
   if (max === 0 || depth <= max) return;
-  throw new ServiceError('LOOP_GUARD', `The chain would have ${depth} packets from its root; at most ${max} are allowed.`);
+  throw new ServiceError(errors.LOOP_GUARD, `The chain would have ${depth} packets from its root; at most ${max} are allowed.`);
 }
 
 /** @throws ServiceError 409 LOOP_GUARD when the source agent has too many open packets */
 function requireFewOpen(count: number, sourceAgent: string, max: number): void {
   if (max === 0 || count < max) return;
-  throw new ServiceError('LOOP_GUARD', `${sourceAgent} has ${count} open packets; a source agent may have at most ${max}.`);
+  throw new ServiceError(errors.LOOP_GUARD, `${sourceAgent} has ${count} open packets; a source agent may have at most ${max}.`);
 }
 
 export const unknownParent = () => invalid('parent_packet_id', 'parent_packet_id must be the id of a packet of this tenant.');

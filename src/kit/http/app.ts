@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
-import { describeBriefly, describeCause, type ErrorCode, errorCodes, ServiceError, toServiceError } from '../errors.ts';
+import { describeBriefly, describeCause, type CommonCode, commonErrors, ServiceError, toServiceError } from '../errors.ts';
 import { stopLimits } from '../lifecycle.ts';
 import { isWildcard } from '../loopback.ts';
 import { parseTraceparent, type Span, type TraceContext, type Tracer, traceFields } from '../trace-context.ts';
@@ -27,7 +27,7 @@ class RequestInfo {
   /** The name of the caller in the log and in spans. */
   readonly callerField: string;
   /** The error code, if the request was refused. */
-  code: ErrorCode | undefined;
+  code: string | undefined;
   /** Whether the response is a stream, which is logged when it ends. */
   isStream = false;
   /** What admission counted, as data: a closure over the reply would keep every request alive for long. */
@@ -272,7 +272,7 @@ function routable(raw: IncomingMessage): string {
   }
 }
 
-const byStatus = new Map<number, ErrorCode>(Object.entries(errorCodes).map(([code, { status }]) => [status, code as ErrorCode]));
+const byStatus = new Map<number, CommonCode>(Object.values(commonErrors).map(({ code, status }) => [status, code]));
 
 /** Translates Fastify's own refusals into a ServiceError. */
 function frameworkError(error: unknown): ServiceError | undefined {
@@ -280,7 +280,7 @@ function frameworkError(error: unknown): ServiceError | undefined {
   const status = Number(error.statusCode);
   if (status < 400 || status >= 500 || !String(error.code).startsWith('FST_')) return undefined;
   const code = byStatus.get(status) ?? 'VALIDATION_ERROR';
-  const sentences: Partial<Record<ErrorCode, string>> = {
+  const sentences: Partial<Record<CommonCode, string>> = {
     PAYLOAD_TOO_LARGE: 'The body is larger than any request may be.',
     UNSUPPORTED_MEDIA_TYPE: 'The body must be application/json in UTF-8.',
     VALIDATION_ERROR: 'The request could not be read.',

@@ -9,12 +9,11 @@ const exposed = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
-  'X-RateLimit-Tier',
   'Retry-After',
   'Idempotency-Replayed',
   'traceparent',
   'tracestate',
-].join(', ');
+];
 
 const preflightHeaders = {
   'Access-Control-Allow-Methods': 'GET, HEAD, POST, PATCH, PUT, DELETE',
@@ -27,7 +26,7 @@ const preflightHeaders = {
  * `*` allows all origins, an empty list none. A preflight is answered before admission: it has no key and is not counted.
  * The service uses no cookies, so no response allows credentials.
  */
-export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
+export function allowOrigins(app: FastifyInstance, origins: readonly string[], ownHeaders: readonly string[]): void {
   if (origins.length === 0) return;
   const all = origins.includes('*');
   const allowed = new Set(origins);
@@ -37,7 +36,7 @@ export function allowOrigins(app: FastifyInstance, origins: readonly string[]): 
     if (origin === undefined || !(all || allowed.has(origin))) return done();
     reply.header('Access-Control-Allow-Origin', all ? '*' : origin);
     if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) {
-      reply.header('Access-Control-Expose-Headers', exposed);
+      reply.header('Access-Control-Expose-Headers', [...exposed, ...ownHeaders].join(', '));
       return done();
     }
     // All request headers are allowed; the service ignores those it does not know.

@@ -20,7 +20,7 @@ export interface HandlerContext<Context> {
   readonly origin: string;
   /** Aborts when the connection closes before the response; not when the client only ends its sending half. Created on first use. */
   readonly signal: AbortSignal;
-  /** Also aborts when the client ends its sending half. For responses that must not be lost, such as a claimed packet. */
+  /** Also aborts when the client ends its sending half. For responses that must not be lost, such as work that is handed out once. */
   readonly endSignal: AbortSignal;
   /** The protocol of a call inside the process, such as `a2a`; undefined for a request of HTTP. */
   readonly via: string | undefined;

@@ -14,7 +14,7 @@ export const maxNames = 100_000;
 
 /**
  * The most different property names in a body; a name with an escape sequence counts each time it occurs. A new name
- * takes about 3 µs to parse, a hundred times as long as a repeated one. Real packets have less than a hundred.
+ * takes about 3 µs to parse, a hundred times as long as a repeated one. Real bodies have less than a hundred.
  */
 export const maxDifferentNames = 5_000;
 

@@ -255,11 +255,10 @@ function patternOf(path: string): string {
     .replace(/\{(\w+)\}/g, ':$1');
 }
 
-/** The parameters that are names, and keep their case. */
-const names: ReadonlySet<string> = new Set(['agent_id', 'name']);
-
-/** A `readParams` for ids: a UUID may be written in either case (RFC 9562, section 4). */
-export function lowerCase(params: Record<string, string>): Record<string, string> {
-  for (const name in params) if (!names.has(name)) params[name] = params[name]!.toLowerCase();
-  return params;
-}
+/** Makes a `readParams` for ids: a UUID may be written in either case (RFC 9562, section 4). The parameters in `names` keep theirs. */
+export const lowerCaseIds =
+  (names: readonly string[] = []) =>
+  (params: Record<string, string>): Record<string, string> => {
+    for (const name in params) if (!names.includes(name)) params[name] = params[name]!.toLowerCase();
+    return params;
+  };

@@ -52,7 +52,7 @@ export function createPaths(app: FastifyInstance, admitUnrouted: (request: Fasti
     },
     /**
      * The error of a request that the router matched to a path with parameters although it means another path: 405 if
-     * its path is mounted itself (`/packets/batch` is not a packet id), 404 if it ends in a slash (`/packets/` is not an empty id).
+     * its path is mounted itself (`/items/batch` is not an item's id), 404 if it ends in a slash (`/items/` is not an empty id).
      */
     misroutedTo(path: string, request: FastifyRequest): ServiceError | undefined {
       if (!path.includes('{')) return undefined;

@@ -1,7 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 
 import { ServiceError, unavailable } from '../errors.ts';
-import type { systemRoutes } from '../system.ts';
+import type { SystemRoutes } from '../system.ts';
 import type { HandlersOf } from './handlers.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -16,7 +16,7 @@ interface SystemDependencies {
 }
 
 /** The handlers of `/health`, `/ready` and `/metrics`. */
-export const systemHandlers = (parts: SystemDependencies): HandlersOf<typeof systemRoutes, unknown> => ({
+export const systemHandlers = (parts: SystemDependencies): HandlersOf<SystemRoutes, unknown> => ({
   health: () => ({ status: 'ok' }),
   ready: async () => {
     if (parts.isStopping()) throw new ServiceError('SERVICE_UNAVAILABLE', 'The service is stopping.');

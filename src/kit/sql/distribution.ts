@@ -59,7 +59,7 @@ export async function distribute(
     if (distributed.length === 0) return;
     throw new Error('The tables of this database are distributed by Citus: add ?citus=true to its address.');
   }
-  if (tables.length === 0) throw new Error('?citus=true is for the handoff service: this service has no tables to distribute.');
+  if (tables.length === 0) throw new Error('?citus=true is for a service with tenants: this one has no tables to distribute.');
   if (distributed.length === 0 && !isNew)
     throw new Error(
       'The tables of this database are not distributed, and ?citus=true distributes only new ones: export it, and import into a new database.',

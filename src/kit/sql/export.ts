@@ -19,7 +19,7 @@ export interface Moved extends Owner {
 
 /** The first line of an exported file. */
 export interface ExportHeader {
-  /** `baton-handoff`: what the file is, and of which service. */
+  /** What the file is, and of which service. */
   readonly format: string;
   readonly version: 1;
   /** The migrations of the database, which tell what its tables are. */

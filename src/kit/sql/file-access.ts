@@ -26,5 +26,5 @@ export function fileWarnings(databaseUrl: string): string[] {
   });
   if (readable.length === 0) return [];
   const files = readable.join(' ');
-  return [`Other users of this machine can read the database, which holds webhook secrets and packets: run chmod 600 ${files}`];
+  return [`Other users of this machine can read the database and all secrets in it: run chmod 600 ${files}`];
 }

@@ -6,7 +6,7 @@ import { distribute } from './distribution.ts';
 
 /** One step of a schema, never edited once released. `up` returns the statements for a database. */
 export interface Migration {
-  /** Four digits and a name, for example `0001-packets`. */
+  /** Four digits and a name, for example `0001-first`. */
   readonly name: string;
   readonly up: (database: Database<unknown>['name']) => readonly string[];
 }

@@ -7,7 +7,7 @@ import { fullCode, isDiskFull } from './sqlite-connection.ts';
 const reserveBytes = 128 * 1024;
 const enoughBytes = 16 * 1024 * 1024;
 
-/** The free space below which a disk is full: less than a large packet takes. */
+/** The free space below which a disk is full: less than a large row takes. */
 const neededBytes = 1024 * 1024;
 
 const reserveOf = (path: string): string => `${path}.reserve`;

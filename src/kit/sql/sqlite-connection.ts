@@ -16,7 +16,7 @@ export class SqliteConnection {
   constructor(path: string, { readOnly = false } = {}) {
     requireOneName(path);
     this.#database = new DatabaseSync(path, { readOnly, timeout: 5000 });
-    // Writing a packet touches fewer pages of 8 KiB than of the default 4 KiB. The size is fixed when the file is created.
+    // Writing a row of some kilobytes touches fewer pages of 8 KiB than of the default 4 KiB. The size is fixed when the file is created.
     if (!readOnly) this.exec('pragma page_size = 8192');
     // WAL lets reads run during a write; FULL makes a commit survive a power failure; a small checkpoint (4 MiB) keeps
     // the WAL short, and with it the longest pause of a commit.

@@ -32,7 +32,7 @@ export function dollars(amount: number | null | undefined): string {
 /** A count. */
 export const count = (value: number | null | undefined): string => (value === null || value === undefined ? '–' : whole.format(value));
 
-/** `1 prompt`, `2 prompts`. */
+/** `1 item`, `2 items`. */
 export const counted = (value: number, one: string, many = `${one}s`): string => `${whole.format(value)} ${value === 1 ? one : many}`;
 
 const moments = new Intl.DateTimeFormat('en-GB', {

@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 import { routes } from '../../../src/handoff/model/api.ts';
 import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { HandoffRoute } from '../../../src/handoff/model/route.ts';
-import { errorCodes } from '../../../src/kit/errors.ts';
 import type { Route } from '../../../src/kit/route.ts';
 import { bodies, whole } from '../../support/bodies.ts';
 import { unknownId } from '../../support/life.ts';
@@ -18,6 +17,7 @@ import {
 } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
+import { errorCodes } from '../../../src/handoff/model/errors.ts';
 
 /** Settings with a small limit on packets. */
 const small = { SERVICE_PACKET_BYTES_BUSINESS: '4096' };

@@ -12,7 +12,7 @@ interface Loading<T> {
 
 interface LoadProps<T> {
   query: Loading<T>;
-  /** The name of the loaded thing, as the subject of a sentence: `The chain`. */
+  /** The name of the loaded thing, as the subject of a sentence: `The document`. */
   what: string;
   /** Where to go if it was not found. */
   back?: { to: string; label: string };
@@ -23,7 +23,7 @@ interface LoadProps<T> {
 
 const start = { to: '/', label: 'Go to the start' };
 
-/** A title such as `Chain not found` for `The chain`. */
+/** A title such as `Document not found` for `The document`. */
 function notFound(what: string): string {
   const noun = what.replace(/^The /, '');
   return `${noun.charAt(0).toUpperCase()}${noun.slice(1)} not found`;
