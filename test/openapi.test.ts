@@ -18,7 +18,10 @@ import {
   type TestService,
 } from './support/service.ts';
 import { sendRaw } from './support/socket.ts';
-import { errorCodes } from '../src/fallback/model/errors.ts';
+import { errorCodes as fallbackCodes } from '../src/fallback/model/errors.ts';
+import { errorCodes as handoffCodes } from '../src/handoff/model/errors.ts';
+
+const errorCodes = { ...fallbackCodes, ...handoffCodes };
 
 type Json = Record<string, unknown>;
 

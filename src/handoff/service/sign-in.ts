@@ -1,4 +1,5 @@
 import { invalid, ServiceError } from '../../kit/errors.ts';
+import { errors } from '../model/errors.ts';
 import type { AnsweredVia } from '../rules/answer.ts';
 import type { Caller } from './authentication.ts';
 
@@ -27,5 +28,5 @@ export const shownSignIn = (sign_in: number): { sign_in?: true } => (sign_in ===
 /** Requires that the caller has signed in, where only such people answer. @throws ServiceError 403 */
 export function requireSignIn({ kind }: Pick<Caller, 'kind'>, via: AnsweredVia, { isRequired, isRequiredInConsole }: SignInUse): void {
   if (kind === 'session' || !(isRequired || (isRequiredInConsole && via === 'console'))) return;
-  throw new ServiceError('SIGN_IN_REQUIRED', 'Only people who have signed in answer here: sign in to the console, or use an answer link.');
+  throw new ServiceError(errors.SIGN_IN_REQUIRED, 'Only people who have signed in answer here: sign in to the console, or use an answer link.');
 }

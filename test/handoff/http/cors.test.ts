@@ -36,7 +36,7 @@ describe('Calls from pages of other origins', () => {
       assert.equal(answer.headers.vary, 'Origin');
       assert.equal(
         answer.headers['access-control-expose-headers'],
-        'ETag, Location, X-Total-Count, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Tier, Retry-After, Idempotency-Replayed, traceparent, tracestate',
+        'ETag, Location, X-Total-Count, X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, Idempotency-Replayed, traceparent, tracestate, X-RateLimit-Tier',
       );
       assert.equal(answer.headers['access-control-allow-credentials'], undefined);
     }

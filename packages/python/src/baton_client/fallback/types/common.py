@@ -9,27 +9,11 @@ from ..._compat import NotRequired
 
 Code = Literal[
     "VALIDATION_ERROR",
-    "CONTRACT_VIOLATION",
     "UNAUTHORIZED",
     "FORBIDDEN",
-    "NOT_AN_APPROVER",
-    "SIGN_IN_REQUIRED",
     "NOT_FOUND",
     "METHOD_NOT_ALLOWED",
     "CONFLICT",
-    "ALREADY_APPROVED",
-    "ALREADY_EXECUTED",
-    "APPROVAL_EXPIRED",
-    "CALL_CHANGED",
-    "DIGEST_MISMATCH",
-    "NOT_APPROVED",
-    "NOT_YET",
-    "LEASE_LOST",
-    "LOOP_GUARD",
-    "QUESTION_OPEN",
-    "ANSWERED",
-    "KEY_CHANGED",
-    "STALE",
     "GONE",
     "PRECONDITION_FAILED",
     "PAYLOAD_TOO_LARGE",
@@ -37,8 +21,8 @@ Code = Literal[
     "UPGRADE_REQUIRED",
     "RATE_LIMITED",
     "SERVER_ERROR",
-    "REHEARSAL_NOT_RUNNING",
     "SERVICE_UNAVAILABLE",
+    "REHEARSAL_NOT_RUNNING",
 ]
 Name = Literal["second", "minute", "hour", "day", "connections", "wrong_keys"]
 Condition = Literal[
