@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
+import { errors as fallbackErrors } from '../src/fallback/model/errors.ts';
 import { type ExportFormat, exportFormats, targets } from '../src/fallback/model/targets.ts';
 import { settingsTable as fallbackSettings } from '../src/fallback/settings.ts';
-import { errors as fallbackErrors } from '../src/fallback/model/errors.ts';
-import { errors as handoffErrors } from '../src/handoff/model/errors.ts';
-import { commonErrors } from '../src/kit/errors.ts';
 import { clientVariables } from '../src/handoff/cli/variables.ts';
 import type { Status } from '../src/handoff/model/common.ts';
+import { errors as handoffErrors } from '../src/handoff/model/errors.ts';
 import { transitions, type Verb } from '../src/handoff/rules/packet-life.ts';
 import { settingsTable as handoffSettings } from '../src/handoff/settings.ts';
 import { migrations } from '../src/handoff/store/migrations/index.ts';
+import { commonErrors } from '../src/kit/errors.ts';
 import { fileKey, type SettingsTable } from '../src/kit/settings.ts';
 import { migrate } from '../src/kit/sql/migrate.ts';
 import { openSqlite } from '../src/kit/sql/sqlite.ts';
@@ -115,7 +115,9 @@ ${table(
 
 function errorsDocument(): string {
   const both = Object.values(commonErrors).map((error) => ({ ...error, of: 'both' }));
-  const own = Object.entries({ handoff: handoffErrors, fallback: fallbackErrors }).flatMap(([of, errors]) => Object.values(errors).map((error) => ({ ...error, of })));
+  const own = Object.entries({ handoff: handoffErrors, fallback: fallbackErrors }).flatMap(([of, errors]) =>
+    Object.values(errors).map((error) => ({ ...error, of })),
+  );
   const rows = [...both, ...own]
     .toSorted((one, other) => one.status - other.status)
     .map(({ code: name, status, meaning, of }) => [code(name), String(status), of, meaning]);

@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { errorCodes as fallbackCodes } from '../src/fallback/model/errors.ts';
 import { apiPrefix, routes } from '../src/handoff/model/api.ts';
+import { errorCodes as handoffCodes } from '../src/handoff/model/errors.ts';
 import { createExample } from '../src/handoff/model/examples.ts';
 import { bodies } from './support/bodies.ts';
 import { signIn, signInSettings, startIssuer } from './support/issuer.ts';
@@ -18,8 +20,6 @@ import {
   type TestService,
 } from './support/service.ts';
 import { sendRaw } from './support/socket.ts';
-import { errorCodes as fallbackCodes } from '../src/fallback/model/errors.ts';
-import { errorCodes as handoffCodes } from '../src/handoff/model/errors.ts';
 
 const errorCodes = { ...fallbackCodes, ...handoffCodes };
 

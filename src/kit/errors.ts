@@ -76,7 +76,11 @@ export class ServiceError extends Error {
   readonly extra: Record<string, unknown>;
   readonly headers: Record<string, string>;
 
-  constructor(of: CommonCode | Pick<CodedError, 'code' | 'status'>, detail: string, { field = null, faults = [], extra = {}, headers = {} }: ErrorDetails = {}) {
+  constructor(
+    of: CommonCode | Pick<CodedError, 'code' | 'status'>,
+    detail: string,
+    { field = null, faults = [], extra = {}, headers = {} }: ErrorDetails = {},
+  ) {
     // Nobody reads the stack of a refusal, and capturing it would cost more than the rest of the request.
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;

@@ -70,25 +70,26 @@ export const UsedUp = Type.Object(
 );
 
 /** The body of every error of a service that has these codes. */
-export const failureOf = <Code extends string>(codes: Readonly<Record<Code, unknown>>) => Type.Object(
-  {
-    detail: Type.String({ description: 'What is wrong, in a sentence.' }),
-    code: choice(Object.keys(codes) as Code[], { description: 'What is wrong, for a program.' }),
-    field: orNull(
-      Type.String(),
-      'The dotted path of the invalid field, or the name of the query parameter; null if the error is not about a field.',
-    ),
-    status_code: Type.Integer({ description: 'The HTTP status.' }),
-    request_id: Type.Optional(Type.String({ description: 'The id of the request in the log.' })),
-    errors: Type.Optional(
-      Type.Array(Type.Object({ field: Type.String(), detail: Type.String() }), {
-        description: 'All faults, if validation found several.',
-      }),
-    ),
-    limit: Type.Optional(UsedUp),
-  },
-  { description: 'The body of every error.' },
-);
+export const failureOf = <Code extends string>(codes: Readonly<Record<Code, unknown>>) =>
+  Type.Object(
+    {
+      detail: Type.String({ description: 'What is wrong, in a sentence.' }),
+      code: choice(Object.keys(codes) as Code[], { description: 'What is wrong, for a program.' }),
+      field: orNull(
+        Type.String(),
+        'The dotted path of the invalid field, or the name of the query parameter; null if the error is not about a field.',
+      ),
+      status_code: Type.Integer({ description: 'The HTTP status.' }),
+      request_id: Type.Optional(Type.String({ description: 'The id of the request in the log.' })),
+      errors: Type.Optional(
+        Type.Array(Type.Object({ field: Type.String(), detail: Type.String() }), {
+          description: 'All faults, if validation found several.',
+        }),
+      ),
+      limit: Type.Optional(UsedUp),
+    },
+    { description: 'The body of every error.' },
+  );
 
 /** Failures that any request may get. */
 const always = [400, 500, 503] as const;

@@ -5,11 +5,11 @@ import { ServiceError, tooManyPending } from '../../kit/errors.ts';
 import { discardBody, readBody } from '../../kit/http/body.ts';
 import { HttpResponse } from '../../kit/http/response.ts';
 import { MemoryBudget } from '../../kit/memory-budget.ts';
+import { errors } from '../model/errors.ts';
 import type { RehearsalToken } from '../model/rehearsal.ts';
 import { type FakeExchange, type FakeRequest, maxFakeCalls, type Rehearsal, type Rehearsals } from '../service/rehearsal.ts';
 import { fakeBase, type RehearsalTokens } from '../service/rehearsal-tokens.ts';
 import { handlersOf } from './handlers.ts';
-import { errors } from '../model/errors.ts';
 
 /** The largest body of a call of a fake provider, in bytes. */
 const maxBodyBytes = 1024 * 1024;

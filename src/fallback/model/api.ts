@@ -5,13 +5,13 @@ import { systemRoutesOf } from '../../kit/system.ts';
 import { accessApi } from './access.ts';
 import { chainApi } from './chain-routes.ts';
 import { Warning } from './common.ts';
+import { Failure } from './errors.ts';
 import { exportApi } from './export.ts';
 import { findingApi } from './finding.ts';
 import { rehearsalApi } from './rehearsal.ts';
 import { routingApi } from './routing.ts';
 import { summaryApi } from './summary.ts';
 import { testApi } from './test-routes.ts';
-import { Failure } from './errors.ts';
 
 const systemApi = {
   tag: { name: 'system', description: 'Liveness, readiness, metrics.' },

@@ -1,7 +1,6 @@
 import Type, { type Static, type TNull, type TOptional, type TSchema, type TUnion } from 'typebox';
-import { Failure } from './errors.ts';
-
 import { described, failureShapes, orNull } from '../../kit/schemas.ts';
+import { Failure } from './errors.ts';
 
 /** The documented failures of a route: the given statuses and those that any request may get. */
 export const failing = failureShapes(Failure, {

@@ -5,6 +5,7 @@ import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Identity } from '../identity/identity.ts';
 import { decisions } from '../model/action.ts';
+import { errors } from '../model/errors.ts';
 import { formData } from '../model/form-values.ts';
 import { choicesOf } from '../model/options.ts';
 import type { RespondRequest } from '../model/packet.ts';
@@ -12,7 +13,6 @@ import type { AnswerLinkService, AskingPacket, OpenedLink } from '../service/ans
 import { answeredPage, type Entered, endPage, leavesOut, questionPage, refusedPage } from './answer-page.ts';
 import { AnswerSignIn, ownReferrer, type Reader } from './answer-sign-in.ts';
 import { handlersOf } from './handlers.ts';
-import { errors } from '../model/errors.ts';
 
 /** The largest form of an answer, in bytes. */
 export const maxFormBytes = 256 * 1024;

@@ -13,6 +13,7 @@ import { channelApi } from './channel.ts';
 import { contractApi } from './contract.ts';
 import { delegationApi } from './delegation.ts';
 import { erasureApi } from './erasure.ts';
+import { Failure } from './errors.ts';
 import { groupApi } from './group.ts';
 import { keyApi } from './key.ts';
 import { mcpApi } from './mcp.ts';
@@ -27,7 +28,6 @@ import { streamApi } from './stream.ts';
 import { tenantApi } from './tenant.ts';
 import { webhookApi } from './webhook-routes.ts';
 import { workApi } from './work-routes.ts';
-import { Failure } from './errors.ts';
 
 const systemApi = {
   tag: { name: 'system', description: 'Liveness, readiness, metrics. Served at the root and under the API prefix.' },

@@ -3,12 +3,12 @@ import { routeTable } from '../../kit/route.ts';
 import { choice, described, Id, IdParams, name, object, prose } from '../../kit/schemas.ts';
 import { Action, Execution } from './action.ts';
 import { AgentId, failing, IdempotencyKey, indexedName, LeaseToken, priorities, Replayed } from './common.ts';
+import { Failure } from './errors.ts';
 import { answeredExample } from './examples.ts';
 import { question } from './hitl.ts';
 import { CreateRequest } from './packet.ts';
 import { packet } from './packet-routes.ts';
 import { defineRoute } from './route.ts';
-import { Failure } from './errors.ts';
 
 const { conversation_state, artifacts, custom } = CreateRequest.properties.context.properties;
 

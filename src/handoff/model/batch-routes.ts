@@ -4,11 +4,11 @@ import { routeTable } from '../../kit/route.ts';
 import { orNull, UsedUp } from '../../kit/schemas.ts';
 import { AgentId, failing, IdempotencyKey, Replayed } from './common.ts';
 import { violation } from './contract.ts';
+import { type ErrorCode, Failure } from './errors.ts';
 import { claimedExample, completedExample, createExample, packetExample } from './examples.ts';
 import { BatchClaimRequest, BatchCompleteRequest, BatchCreateRequest, BatchCreateShape, Packet } from './packet.ts';
 import { Holder } from './packet-routes.ts';
 import { defineRoute } from './route.ts';
-import { type ErrorCode, Failure } from './errors.ts';
 
 const ItemFault = { error: Type.String(), code: Type.String(), limit: Type.Optional(UsedUp) };
 const BatchFault = Type.Object({

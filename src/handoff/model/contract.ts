@@ -3,8 +3,8 @@ import { routeTable } from '../../kit/route.ts';
 import { IfMatch, object, orNull, record, timestamp } from '../../kit/schemas.ts';
 import { ETag, failing, indexedName } from './common.ts';
 import { pageOf, pageQuery } from './document.ts';
-import { defineRoute } from './route.ts';
 import { Failure } from './errors.ts';
+import { defineRoute } from './route.ts';
 
 /** The most examples of a contract. */
 const maxExamples = 5;

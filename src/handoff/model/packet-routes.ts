@@ -14,6 +14,7 @@ import {
   trialCodes,
 } from './common.ts';
 import { violated } from './contract.ts';
+import { Failure } from './errors.ts';
 import {
   answeredExample,
   chainedExample,
@@ -37,7 +38,6 @@ import {
   RespondRequest,
 } from './packet.ts';
 import { defineRoute } from './route.ts';
-import { Failure } from './errors.ts';
 
 /** A response with a packet, and its `ETag`. */
 export const packet = (description: string, example: unknown, headers: Record<string, string> = {}) => ({

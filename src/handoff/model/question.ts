@@ -2,11 +2,11 @@ import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
 import { choice, Id, IdParams, IfMatch, name, object, orNull, record } from '../../kit/schemas.ts';
 import { AgentId, failing, IdempotencyKey, LeaseToken, Replayed } from './common.ts';
+import { Failure } from './errors.ts';
 import { claimedExample, packetExample } from './examples.ts';
 import { Answer, Asked, AskRequest, Question } from './hitl.ts';
 import { packet } from './packet-routes.ts';
 import { defineRoute } from './route.ts';
-import { Failure } from './errors.ts';
 
 /** Where a question that was asked stands. */
 const questionStates = ['open', 'answered', 'replaced', 'withdrawn', 'timed_out', 'ended'] as const;

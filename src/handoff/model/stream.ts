@@ -2,8 +2,8 @@ import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
 import { choice, object } from '../../kit/schemas.ts';
 import { failing } from './common.ts';
-import { defineRoute } from './route.ts';
 import { Failure } from './errors.ts';
+import { defineRoute } from './route.ts';
 
 const channels = Type.Optional(
   Type.Array(Type.String(), {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 
 import { invalid, ServiceError } from '../../kit/errors.ts';
+import { errors } from '../model/errors.ts';
 import type { Answer, Question } from '../model/hitl.ts';
 import { choicesOf } from '../model/options.ts';
 import type { RespondRequest } from '../model/packet.ts';
@@ -10,7 +11,6 @@ import type { AnyPacket } from './packet.ts';
 import { move } from './packet-life.ts';
 import { shownText, whole } from './question.ts';
 import { type AskedRecord, hitlOf, isAwaited, latestQuestion } from './question-state.ts';
-import { errors } from '../model/errors.ts';
 
 /** How an answer was given. */
 export type AnsweredVia = 'api' | 'console' | 'link' | 'mcp' | 'a2a';
@@ -51,7 +51,9 @@ export const partialIn = ({ partial }: Pick<RespondRequest, 'partial'>): { reado
 /** Requires that a person was shown the question as it is now. @throws ServiceError 409 STALE */
 export function requireShown(packet: AnyPacket, record: AskedRecord, digest: string | undefined): void {
   if (digest !== undefined && digest !== hash('sha256', shownText(whole(packet), record)))
-    throw new ServiceError(errors.STALE, 'The question or what it is about has changed since; read it again.', { extra: { hitl: packet.hitl } });
+    throw new ServiceError(errors.STALE, 'The question or what it is about has changed since; read it again.', {
+      extra: { hitl: packet.hitl },
+    });
 }
 
 /** The packet with its open question answered: it goes on with its holder, else with its target agent. */

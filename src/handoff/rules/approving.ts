@@ -7,6 +7,7 @@ import {
   type ShownStep,
   usualValidSeconds,
 } from '../model/action.ts';
+import { errors } from '../model/errors.ts';
 import type { Asked, Question } from '../model/hitl.ts';
 import { offeredBy } from '../model/offered.ts';
 import type { RespondRequest } from '../model/packet.ts';
@@ -16,7 +17,6 @@ import type { AnyPacket, PacketEvent } from './packet.ts';
 import { effectOf, type Judgement, type PolicyVerdict, type Subject } from './policy.ts';
 import { shownDigest, whole } from './question.ts';
 import type { AskedRecord } from './question-state.ts';
-import { errors } from '../model/errors.ts';
 
 /** What decides about an action beside its packet. Each may throw `FactNeeded`, for the unit to be run again with it. */
 export interface Facts {

@@ -1,11 +1,11 @@
 import { ServiceError } from '../../kit/errors.ts';
 import type { Execution } from '../model/action.ts';
+import { errors } from '../model/errors.ts';
 import type { KeptOfQuestions } from './kept.ts';
 import { type LeaseProof, leaseAfter, requireToken, type StoredLease } from './lease.ts';
 import type { AnyPacket, Decision, PacketEvent } from './packet.ts';
 import { allows, move, touched } from './packet-life.ts';
 import { latestQuestion } from './question-state.ts';
-import { errors } from '../model/errors.ts';
 
 interface ExecutionInputs {
   readonly now: Date;

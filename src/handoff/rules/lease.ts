@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { ServiceError } from '../../kit/errors.ts';
+import { errors } from '../model/errors.ts';
 import type { AnyPacket } from './packet.ts';
 import { askedStatus, workingStatuses } from './packet-life.ts';
-import { errors } from '../model/errors.ts';
 
 /** The private state of a packet's leases. Null when the packet was never leased. */
 export interface StoredLease {

@@ -1,6 +1,7 @@
 import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import { statuses } from '../model/common.ts';
+import { errors } from '../model/errors.ts';
 import type { Packet, PacketSummary, PatchRequest } from '../model/packet.ts';
 import type { WebhookEvent } from '../model/webhook.ts';
 import { answeredPacket, answerTo, type EndedQuestion, partialIn, questionsEndedBy, withQuestionEnded } from './answer.ts';
@@ -30,7 +31,6 @@ import { type EarlierQuestion, sameQuestion } from './question-key.ts';
 import { type AskedRecord, isAwaited, latestQuestion, questionAtChange } from './question-state.ts';
 import { remind } from './reminder.ts';
 import { heldUntil, requireStarted, timeReached, withTimes } from './times.ts';
-import { errors } from '../model/errors.ts';
 
 /** The name of an event on streams. */
 export type EventType = WebhookEvent | 'packet.updated' | 'packet.deleted' | 'hitl.reminder' | 'hitl.withdrawn';

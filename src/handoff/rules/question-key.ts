@@ -1,11 +1,11 @@
 import { ServiceError } from '../../kit/errors.ts';
+import { errors } from '../model/errors.ts';
 import type { Answer, Question } from '../model/hitl.ts';
 import type { EndedQuestion } from './answer.ts';
 import { canonicalJson } from './canonical-json.ts';
 import type { AnyPacket } from './packet.ts';
 import type { GivenQuestion } from './question.ts';
 import { latestQuestion } from './question-state.ts';
-import { errors } from '../model/errors.ts';
 
 /** A question of a packet that has ended, as far as its key needs it. */
 export interface EarlierQuestion extends Pick<EndedQuestion, 'state' | 'question' | 'answer'> {

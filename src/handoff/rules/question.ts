@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
+import { errors } from '../model/errors.ts';
 import type { Asked, Hitl, Question } from '../model/hitl.ts';
 import { isOption } from '../model/options.ts';
 import type { Packet, PatchRequest } from '../model/packet.ts';
@@ -18,7 +19,6 @@ import {
   type QuestionRecord,
   serviceFields,
 } from './question-state.ts';
-import { errors } from '../model/errors.ts';
 
 /** Fields of `hitl` in a request. */
 export type GivenQuestion = Partial<Question>;

@@ -1,9 +1,9 @@
 import { momentOf } from '../../kit/dates.ts';
 import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
 import type { ChannelEvent } from '../model/channel.ts';
+import { errors } from '../model/errors.ts';
 import type { AnyPacket, Decision, PacketEvent } from './packet.ts';
 import { claimableStatus, openStatuses, touched } from './packet-life.ts';
-import { errors } from '../model/errors.ts';
 
 /** The times in a request; null removes one. */
 export interface GivenTimes {

@@ -1,6 +1,7 @@
 import { ServiceError } from '../../kit/errors.ts';
 import { entityTagOf } from '../../kit/etag.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
+import { errors } from '../model/errors.ts';
 import type { CreateRequest } from '../model/packet.ts';
 import { subjectOf, withSoundAction } from '../rules/action.ts';
 import type { Facts } from '../rules/approving.ts';
@@ -10,7 +11,6 @@ import { type FactSources, withFacts } from './action-facts.ts';
 import type { Caller } from './authentication.ts';
 import { actingFor } from './change.ts';
 import { type CreateAnswer, type CreateOptions, type CreationDependencies, createIn, createUnder, unknownParent } from './create.ts';
-import { errors } from '../model/errors.ts';
 
 /** Thrown in a unit of work when the agent asked about the call before, so that nothing is written. */
 class KnownCall extends Error {
@@ -50,9 +50,13 @@ export function createApprovalService(parts: CreationDependencies & FactSources)
           createUnder(parts, caller, { ...options, callOf }, [create], 1, (transaction, countCreate, now) => {
             const known = callOf && transaction.executions.call(callOf);
             if (known !== undefined && (known.tool !== tool || known.arguments_digest !== arguments_digest))
-              throw new ServiceError(errors.CALL_CHANGED, `${request.agent.id} asked about this call with another tool or other arguments.`, {
-                extra: { packet_id: known.packet_id },
-              });
+              throw new ServiceError(
+                errors.CALL_CHANGED,
+                `${request.agent.id} asked about this call with another tool or other arguments.`,
+                {
+                  extra: { packet_id: known.packet_id },
+                },
+              );
             if (known !== undefined) throw new KnownCall(known.packet_id);
             const asking = { claimant, question, questionId: newId(now), facts };
             const making = { request: create, verdict: undefined, asking };

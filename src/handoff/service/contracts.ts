@@ -4,13 +4,13 @@ import type { Turns } from '../../kit/turns.ts';
 import type { SchemaChecks } from '../json-schema/checks.ts';
 import type { Checked } from '../json-schema/compile.ts';
 import type { Contract, ContractRequest } from '../model/contract.ts';
+import { errors } from '../model/errors.ts';
 import type { ChainRequest } from '../model/packet.ts';
 import { requireContractOf } from '../rules/rights.ts';
 import type { Caller } from './authentication.ts';
 import { ContractCache, type Enforced, shownContract } from './contract-cache.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
-import { errors } from '../model/errors.ts';
 
 interface ContractServiceDependencies extends Omit<ServiceDependencies, 'newId'> {
   turns: Turns;
@@ -145,12 +145,16 @@ function refusalOf(agent_id: string, { version, description }: Enforced, checked
     : checked.faults;
   const [{ field, detail }] = faults as [Fault];
   const more = faults.length === 1 ? '' : ` There are ${faults.length - 1} more faults.`;
-  return new ServiceError(errors.CONTRACT_VIOLATION, `The contract of ${agent_id} (version ${version}) refuses the packet: ${detail}${more}`, {
-    field: field === '' ? null : field,
-    faults,
-    extra: {
-      errors: faults.map((fault) => ({ field: short(fault.field), message: short(fault.detail), detail: short(fault.detail) })),
-      contract: { agent_id, version, description },
+  return new ServiceError(
+    errors.CONTRACT_VIOLATION,
+    `The contract of ${agent_id} (version ${version}) refuses the packet: ${detail}${more}`,
+    {
+      field: field === '' ? null : field,
+      faults,
+      extra: {
+        errors: faults.map((fault) => ({ field: short(fault.field), message: short(fault.detail), detail: short(fault.detail) })),
+        contract: { agent_id, version, description },
+      },
     },
-  });
+  );
 }

@@ -2,6 +2,7 @@ import { invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.
 import { entityTagOf } from '../../kit/etag.ts';
 import { isId } from '../../kit/id.ts';
 import { type Tier, trialCodes } from '../model/common.ts';
+import { errors } from '../model/errors.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet } from '../model/packet.ts';
 import type { Facts } from '../rules/approving.ts';
 import { requireKept } from '../rules/erasure.ts';
@@ -19,7 +20,6 @@ import { type Acting, actingFor } from './change.ts';
 import type { ContractService, Verdict } from './contracts.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
-import { errors } from '../model/errors.ts';
 
 /** What creating packets needs. */
 export interface CreationDependencies extends ServiceDependencies {

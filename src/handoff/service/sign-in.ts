@@ -28,5 +28,8 @@ export const shownSignIn = (sign_in: number): { sign_in?: true } => (sign_in ===
 /** Requires that the caller has signed in, where only such people answer. @throws ServiceError 403 */
 export function requireSignIn({ kind }: Pick<Caller, 'kind'>, via: AnsweredVia, { isRequired, isRequiredInConsole }: SignInUse): void {
   if (kind === 'session' || !(isRequired || (isRequiredInConsole && via === 'console'))) return;
-  throw new ServiceError(errors.SIGN_IN_REQUIRED, 'Only people who have signed in answer here: sign in to the console, or use an answer link.');
+  throw new ServiceError(
+    errors.SIGN_IN_REQUIRED,
+    'Only people who have signed in answer here: sign in to the console, or use an answer link.',
+  );
 }

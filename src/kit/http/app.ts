@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 
-import { describeBriefly, describeCause, type CommonCode, commonErrors, ServiceError, toServiceError } from '../errors.ts';
+import { type CommonCode, commonErrors, describeBriefly, describeCause, ServiceError, toServiceError } from '../errors.ts';
 import { stopLimits } from '../lifecycle.ts';
 import { isWildcard } from '../loopback.ts';
 import { parseTraceparent, type Span, type TraceContext, type Tracer, traceFields } from '../trace-context.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { routes } from '../../../src/handoff/model/api.ts';
+import { errorCodes } from '../../../src/handoff/model/errors.ts';
 import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { HandoffRoute } from '../../../src/handoff/model/route.ts';
 import type { Route } from '../../../src/kit/route.ts';
@@ -17,7 +18,6 @@ import {
 } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
-import { errorCodes } from '../../../src/handoff/model/errors.ts';
 
 /** Settings with a small limit on packets. */
 const small = { SERVICE_PACKET_BYTES_BUSINESS: '4096' };
