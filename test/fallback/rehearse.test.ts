@@ -3,6 +3,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
+import { type Condition, conditions } from '../../src/fallback/model/chain.ts';
 import { testExample } from '../../src/fallback/model/test.ts';
 import { explained } from '../../src/fallback/rehearse/explain.ts';
 import { filledIn, RehearsalError, startProgram, wordsOf } from '../../src/fallback/rehearse/program.ts';
@@ -215,6 +216,19 @@ describe('A finding', () => {
     assert.equal(codeWith({ condition: 'timeout' }), 1);
     assert.equal(codeWith({ condition: null }), 1);
     assert.equal(codeWith({ loss: false }), 1);
+  });
+
+  test('about every failure of a provider explains as well that it is not called at the start [F111]', () => {
+    const start = { ...difference, condition: null };
+    const because = (about: readonly Condition[], provider = 'gpt-4o') =>
+      explained(
+        { ...result, differences: [start] },
+        about.map((condition) => ({ ...said, provider, condition })),
+        [],
+      )[0]!.because;
+    assert.deepEqual(because(conditions), ['It retries twice.']);
+    assert.deepEqual(because(conditions.slice(1)), []);
+    assert.deepEqual(because(conditions, 'claude'), []);
   });
 
   test('of an export names its provider by its field and its conditions in its sentence', () => {

@@ -1,3 +1,4 @@
+import { conditions } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
 import { concerns } from '../model/finding.ts';
 import type { Difference } from '../model/rehearsal.ts';
@@ -16,7 +17,15 @@ export function explained(result: TestResult, findings: readonly Reason[], warni
   const names = result.chain.providers.map(({ name }) => name);
   const all = [...findings, ...warnings.flatMap((warning) => reasonsOf(warning, names))];
   return (result.differences ?? []).map((difference) => {
-    const because = all.filter((reason) => reason.loss && concerns(reason, difference)).map(({ detail }) => detail);
+    const isAbout = ({ detail, provider, condition }: Reason) =>
+      concerns({ provider, condition }, difference) || (difference.condition === null && isAlways(detail, difference.provider));
+    const because = all.filter((reason) => reason.loss && isAbout(reason)).map(({ detail }) => detail);
     return { difference, because: [...new Set(because)] };
   });
+
+  /** Whether a sentence is about each failure of a provider, as of one that is never called: that explains as well why it gives no answer. */
+  function isAlways(detail: string, provider: string): boolean {
+    const said = new Set(all.flatMap((one) => (one.detail === detail && one.provider === provider ? [one.condition] : [])));
+    return conditions.every((condition) => said.has(condition));
+  }
 }

@@ -409,7 +409,7 @@ describe('LiteLLM', () => {
     assert.equal(pathOf(body, 'server_error'), 'a b');
     assert.equal(pathOf(body, 'context_length'), 'a long b');
     assert.equal(pathOf(body, 'content_filter'), 'a');
-    assert.deepEqual(losses(body), ['withheld long content_filter', 'status null context_length']);
+    assert.deepEqual(losses(body), ['withheld long content_filter', 'status null context_length', 'empty_answer null null']);
     const chain = define(body.chain);
     const { config } = exportChain('litellm', { chain, routing: routingOf(chain), prefer: 'failover' });
     const made = config as { router_settings: Record<string, unknown>; model_list: { model_name: string }[] };
@@ -667,6 +667,46 @@ describe('LiteLLM', () => {
       const body = await imported('litellm&group=a', { model_list: models('a', 'b'), router_settings: { ...router_settings, ...more } });
       assert.ok(!losses(body).includes('withheld a content_filter'), JSON.stringify(more));
     }
+  });
+
+  test('an alias is a group to start at, with the fallbacks of its own name, and a finding of the group whose fallbacks it lacks [F110]', async () => {
+    const file = (fallbacks: object[]) => ({
+      model_list: models('a', 'b', 'c'),
+      router_settings: { ...still, fallbacks, model_group_alias: { z: 'a', y: { model: 'a', hidden: true }, x: 'nobody' } },
+    });
+    const own = await imported('litellm&group=z', file([{ z: ['c'] }, { a: ['b'] }]));
+    assert.deepEqual([own.chain.name, pathOf(own, 'server_error')], ['z', 'a c']);
+    const none = await imported('litellm&group=y', file([{ a: ['b'] }]));
+    assert.deepEqual([none.chain.name, pathOf(none, 'server_error')], ['y', 'a']);
+    const group = await imported('litellm&group=a', file([{ a: ['b'] }]));
+    assert.match(group.findings.find(({ kind }: Finding) => kind === 'alias').detail, /^Calls of z and y, another name of a, do not have/);
+    const alike = await imported('litellm&group=a', file([{ '*': ['b'] }]));
+    assert.ok(!alike.findings.some(({ kind }: Finding) => kind === 'alias'));
+    const service = await shareFallback();
+    const unknown = await service.call('POST', '/import?format=litellm&dry_run=true&group=x', { body: { content: file([]) } });
+    assert.equal(unknown.status, 400);
+  });
+
+  test('enable_weighted_failover, answers without content and the waits for Retry-After are losses, by group [F110]', async () => {
+    const kinds = (settingsOf: object, ...names: string[]) =>
+      imported('litellm&group=a', {
+        model_list: models(...names),
+        router_settings: { ...still, num_retries: 1, fallbacks: [{ a: ['b'] }], ...settingsOf },
+      });
+    const several = await kinds({ enable_weighted_failover: true, num_retries: 3 }, 'a', 'a', 'b');
+    for (const condition of conditions)
+      for (const provider of ['a', 'a-2']) assert.ok(losses(several).includes(`weighted_failover ${provider} ${condition}`), condition);
+    assert.ok(!losses(several).some((loss) => loss.startsWith('weighted_failover b')));
+    assert.deepEqual(
+      several.findings.flatMap(({ kind, detail }: Finding) => (kind === 'waits' ? [detail.slice(0, 50)] : [])),
+      ['Before each retry of b, LiteLLM waits as long as R', 'LiteLLM does not wait between calls of a, which ha'],
+    );
+    const single = await kinds({}, 'a', 'b');
+    assert.ok(!losses(single).some((loss) => loss.startsWith('weighted_failover')));
+    const empty = ({ findings }: { findings: Finding[] }) => findings.find(({ kind }) => kind === 'empty_answer')?.detail;
+    assert.match(empty(single)!, /^LiteLLM returns an answer of a and b without content/);
+    const refusing = { model_list: [model('a', { model: 'groq/m' })], router_settings: { ...still, num_retries: 1 } };
+    assert.equal(empty(await imported('litellm', refusing)), undefined);
   });
 
   test('retry_after is the least wait between retries [F106]', async () => {

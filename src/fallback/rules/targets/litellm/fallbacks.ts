@@ -70,13 +70,16 @@ export function defaultGroup(router: Section): string | null {
 }
 
 /**
- * The group where the chain starts: the wanted one, or the only one that has fallbacks and is nobody's fallback. Without any
+ * The group where the chain starts: the wanted one, which may be an alias of one, or the only one that has fallbacks and is nobody's fallback. Without any
  * fallbacks it is the first of the file.
  * @throws ServiceError 400 with all groups as candidates if there are several or none, or the wanted one is unknown
  */
-export function firstGroup(groups: readonly string[], lists: readonly Fallbacks[], wanted: string | undefined): string {
+export function firstGroup(
+  groups: readonly string[],
+  { aliases, lists, wanted }: { aliases: readonly string[]; lists: readonly Fallbacks[]; wanted: string | undefined },
+): string {
   if (wanted !== undefined) {
-    if (groups.includes(wanted)) return wanted;
+    if (groups.includes(wanted) || aliases.includes(wanted)) return wanted;
     throw invalid('group', `group names no model_name of the file; it has ${shownGroups(groups)}.`);
   }
   const leading = groups.filter((group) => lists.some((list) => (list.get(group) ?? list.get('*'))?.some((backup) => backup !== group)));

@@ -1,7 +1,6 @@
 import { invalid } from '../../../../kit/errors.ts';
-import { conditions, maxPrice, maxTimeoutMs, maxTokens, providerDefaults } from '../../../model/chain.ts';
+import { maxPrice, maxTimeoutMs, maxTokens, providerDefaults } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
-import type { FindingList } from '../../finding-list.ts';
 import { modelName } from '../../kinds.ts';
 import { isSecret, paramNames, variableOf } from '../../params.ts';
 import { uniqueName } from '../../wording.ts';
@@ -9,10 +8,10 @@ import { rulesOf } from '../decisions.ts';
 import { kindNamed } from '../kind-names.ts';
 import { type Draft, Section } from '../section.ts';
 import { noteDifferences, noteInferred, noteLeftOut, notePrefixed } from './differences.ts';
-import { isLostOn422, measuredKinds } from './errors.ts';
 import { defaultGroup, type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
 import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
 import { inferredKind, isOllama, kindNames, policyNames } from './names.ts';
+import { noteAliases, noteAnswers, noteChecks, noteKinds, noteRetryAfter, noteUnknown, noteWeightedFailover } from './notes.ts';
 import { type Reached, reachedFrom, rowsOf } from './reached.ts';
 import { type Deployment, type Policy, type Router, requireFewModels, weighed } from './router.ts';
 import { noteStreams, possibleRows } from './streams.ts';
@@ -43,6 +42,7 @@ const routerOnly = [
     'disable_cooldowns',
     'model_group_alias',
     'enable_pre_call_checks',
+    'enable_weighted_failover',
   ],
 ];
 const litellmOnly = ['request_timeout', 'drop_params'];
@@ -115,7 +115,11 @@ export function importLitellm(file: Section, group?: string): Draft {
   }));
   const router = routerOf(settings, { deployments, aliases, lists, byDefault });
   const names = [...new Set(deployments.map((one) => one.group))];
-  const first = firstGroup(names, [router.general, ...[router.contextWindow, router.contentPolicy].flatMap((list) => list ?? [])], group);
+  const first = firstGroup(names, {
+    aliases: [...aliases].flatMap(([alias, named]) => (names.includes(named) ? [alias] : [])),
+    lists: [router.general, ...[router.contextWindow, router.contentPolicy].flatMap((list) => list ?? [])],
+    wanted: group,
+  });
   const reached = reachedFrom(router, first);
   const chain = withUncalledModels(router, reached);
   const providers = chain.map(({ deployment }) => deployment.provider);
@@ -139,6 +143,10 @@ export function importLitellm(file: Section, group?: string): Draft {
   noteInferred(findings, chain);
   noteKinds(settings, chain);
   noteUnknown(findings, chain);
+  noteAliases(settings, { aliases, router, first });
+  noteAnswers(findings, chain);
+  noteRetryAfter(findings, { router, chain });
+  if (settings.get('enable_weighted_failover') === true) noteWeightedFailover(settings, { router, chain });
   noteChecks(settings, chain);
   return draft;
 }
@@ -150,38 +158,6 @@ function refuseOtherFile({ fields }: Section): void {
     throw invalid('data', 'The file is a ConfigMap of Kubernetes; give the text of the entry of its data that has model_list.');
   if (fields.services !== undefined)
     throw invalid('services', 'The file is a compose file; give the configuration that its service mounts, which has model_list.');
-}
-
-/** Finds models whose provider LiteLLM does not know, so that it never calls them. */
-function noteUnknown(findings: FindingList, chain: readonly Reached<FileModel>[]): void {
-  for (const { provider, unknown } of chain.map(({ deployment }) => deployment)) {
-    const sentence = `LiteLLM does not know the provider ${unknown}, so it never calls ${provider.name}; the chain calls it.`;
-    if (unknown === undefined) continue;
-    for (const condition of conditions)
-      findings.add('unknown_provider', 'model_list', sentence, { provider: provider.name, condition, loss: true });
-  }
-}
-
-/** Finds kinds whose errors were not measured, and those that lose a prompt by `drop_params`. */
-function noteKinds(settings: Section, chain: readonly Reached<FileModel>[]): void {
-  const { findings } = settings;
-  for (const { kind, provider } of chain.map(({ deployment }) => deployment)) {
-    const sentence = `LiteLLM's errors of the kind ${kind} are taken for those of OpenAI's, which decides what of ${provider.name} it retries.`;
-    if (!measuredKinds.has(kind)) findings.add('errors', null, sentence, { provider: provider.name, loss: true });
-    const lost = `With drop_params, LiteLLM calls ${provider.name} twice on status 422 and then ends with an error; the chain treats it like other invalid requests.`;
-    if (settings.get('drop_params') === true && isLostOn422(kind))
-      findings.add('drop_params', settings.at('drop_params'), lost, { provider: provider.name, condition: 'invalid_request', loss: true });
-  }
-}
-
-/** Finds that LiteLLM leaves out models before it calls them, if `enable_pre_call_checks` is set. */
-function noteChecks(settings: Section, chain: readonly Reached<FileModel>[]): void {
-  if (settings.get('enable_pre_call_checks') !== true) return;
-  const field = settings.at('enable_pre_call_checks');
-  for (const { name: provider } of chain.map(({ deployment }) => deployment.provider)) {
-    const sentence = `With enable_pre_call_checks, LiteLLM does not call ${provider} with a prompt that it knows to be too long for it; the chain calls it, and fails over when it refuses.`;
-    settings.findings.add('pre_call_checks', field, sentence, { provider, condition: 'context_length', loss: true });
-  }
 }
 
 const nameOf = ({ provider }: FileModel) => provider.name;

@@ -1,0 +1,111 @@
+import { conditions } from '../../../model/chain.ts';
+import type { FindingList } from '../../finding-list.ts';
+import { listed } from '../../wording.ts';
+import type { Section } from '../section.ts';
+import { isLostOn422, measuredKinds } from './errors.ts';
+import type { Reached } from './reached.ts';
+import { type Deployment, fallbacksOf, type Router } from './router.ts';
+
+// What LiteLLM does besides the calls after a failure, as measured with versions 1.106.2 and 1.110.2.
+
+type Named = Deployment & { readonly provider: { readonly name: string } };
+
+interface Parts<D extends Named> {
+  readonly router: Router<D>;
+  readonly chain: readonly Reached<D>[];
+}
+
+/** Finds the other names of the first group whose calls have not the fallbacks of the group. */
+export function noteAliases(
+  settings: Section,
+  { aliases, router, first }: { aliases: ReadonlyMap<string, string>; router: Router; first: string },
+): void {
+  const listOf = (name: string) =>
+    ([null, 'context', 'content'] as const).map((special) => {
+      const fallbacks = fallbacksOf(router, special);
+      return fallbacks.get(name) ?? fallbacks.get('*') ?? [];
+    });
+  const own = listOf(first);
+  const others = [...aliases].flatMap(([alias, group]) =>
+    group === first && alias !== first && JSON.stringify(listOf(alias)) !== JSON.stringify(own) ? [alias] : [],
+  );
+  if (others.length === 0) return;
+  const sentence = `Calls of ${listed(others)}, another name of ${first}, do not have the fallbacks of ${first}: LiteLLM looks for those of the called name. Name it as group to import its chain.`;
+  settings.findings.add('alias', settings.at('model_group_alias'), sentence, { loss: true });
+}
+
+/** The kinds whose answers without content LiteLLM takes for failures. */
+const refusingEmpty: ReadonlySet<string> = new Set(['groq', 'gemini', 'vertex_ai']);
+
+/** Finds the models whose answers LiteLLM returns to the caller even if they have no content. */
+export function noteAnswers<D extends Named>(findings: FindingList, chain: readonly Reached<D>[]): void {
+  const names = chain.flatMap(({ deployment, outcomes }) => {
+    const goesOn = outcomes.some(
+      ({ failing, retries, next }) => failing.condition === 'invalid_response' && (retries > 0 || next.length > 0),
+    );
+    return goesOn && !refusingEmpty.has(deployment.kind) ? [deployment.provider.name] : [];
+  });
+  if (names.length === 0) return;
+  const sentence = `LiteLLM returns an answer of ${listed(names)} without content to the caller; the chain takes it for invalid_response, and goes on as after an answer that can't be read.`;
+  findings.add('empty_answer', null, sentence, { loss: true });
+}
+
+/** Finds that LiteLLM waits for Retry-After where a group has one model, and does not wait where it has several. */
+export function noteRetryAfter<D extends Named>(findings: FindingList, { router, chain }: Parts<D>): void {
+  const retried = chain.filter(({ outcomes }) => outcomes.some(({ retries }) => retries > 0));
+  const [alone, together] = [1, 0].map((most) => [
+    ...new Set(retried.flatMap(({ deployment: { group } }) => (router.groups.get(group)!.length <= 1 === (most === 1) ? [group] : []))),
+  ]) as [string[], string[]];
+  const obeys = `Before each retry of ${listed(alone)}, LiteLLM waits as long as Retry-After says, up to 60 s, instead of its own wait; the chain at most as long as its rules.`;
+  if (alone.length > 0) findings.add('waits', null, obeys, { loss: true });
+  const hurries = `LiteLLM does not wait between calls of ${listed(together)}, which ${together.length === 1 ? 'has' : 'have'} several models; the chain does before a retry.`;
+  if (together.length > 0) findings.add('waits', null, hurries, { loss: true });
+}
+
+/** Finds that LiteLLM calls the other models of a group before its fallbacks. */
+export function noteWeightedFailover<D extends Named>(settings: Section, { router, chain }: Parts<D>): void {
+  const field = settings.at('enable_weighted_failover');
+  for (const { deployment } of chain) {
+    const { group, provider } = deployment;
+    const { length } = router.groups.get(group)!;
+    if (length < 2) continue;
+    const sentence = `With enable_weighted_failover, LiteLLM calls each of the ${length} models of ${group}, with its retries, before any fallback; the chain calls ${group} as without it.`;
+    for (const condition of conditions)
+      settings.findings.add('weighted_failover', field, sentence, { provider: provider.name, condition, loss: true });
+  }
+}
+
+/** Finds models whose provider LiteLLM does not know, so that it never calls them. */
+export function noteUnknown<D extends Named & { readonly unknown: string | undefined }>(
+  findings: FindingList,
+  chain: readonly Reached<D>[],
+): void {
+  for (const { provider, unknown } of chain.map(({ deployment }) => deployment)) {
+    const sentence = `LiteLLM does not know the provider ${unknown}, so it never calls ${provider.name}; the chain calls it.`;
+    if (unknown === undefined) continue;
+    for (const condition of conditions)
+      findings.add('unknown_provider', 'model_list', sentence, { provider: provider.name, condition, loss: true });
+  }
+}
+
+/** Finds kinds whose errors were not measured, and those that lose a prompt by `drop_params`. */
+export function noteKinds<D extends Named>(settings: Section, chain: readonly Reached<D>[]): void {
+  const { findings } = settings;
+  for (const { kind, provider } of chain.map(({ deployment }) => deployment)) {
+    const sentence = `LiteLLM's errors of the kind ${kind} are taken for those of OpenAI's, which decides what of ${provider.name} it retries.`;
+    if (!measuredKinds.has(kind)) findings.add('errors', null, sentence, { provider: provider.name, loss: true });
+    const lost = `With drop_params, LiteLLM calls ${provider.name} twice on status 422 and then ends with an error; the chain treats it like other invalid requests.`;
+    if (settings.get('drop_params') === true && isLostOn422(kind))
+      findings.add('drop_params', settings.at('drop_params'), lost, { provider: provider.name, condition: 'invalid_request', loss: true });
+  }
+}
+
+/** Finds that LiteLLM leaves out models before it calls them, if `enable_pre_call_checks` is set. */
+export function noteChecks<D extends Named>(settings: Section, chain: readonly Reached<D>[]): void {
+  if (settings.get('enable_pre_call_checks') !== true) return;
+  const field = settings.at('enable_pre_call_checks');
+  for (const { name: provider } of chain.map(({ deployment }) => deployment.provider)) {
+    const sentence = `With enable_pre_call_checks, LiteLLM does not call ${provider} with a prompt that it knows to be too long for it; the chain calls it, and fails over when it refuses.`;
+    settings.findings.add('pre_call_checks', field, sentence, { provider, condition: 'context_length', loss: true });
+  }
+}
