@@ -7,7 +7,7 @@ interface Boss {
   start(): Promise<unknown>;
   createQueue(name: string): Promise<unknown>;
   send(name: string, data: object): Promise<string | null>;
-  insert(jobs: { name: string; data: object }[]): Promise<unknown>;
+  insert(name: string, jobs: { data: object }[]): Promise<unknown>;
   fetch(name: string): Promise<{ id: string }[]>;
   complete(name: string, id: string): Promise<unknown>;
   on(event: 'error', listener: () => void): void;
@@ -27,7 +27,7 @@ const tasks = {
   async start(url: string): Promise<void> {
     // Not a dependency of the project, so the compiler can't resolve its name.
     const name = 'pg-boss';
-    const { default: PgBoss } = (await import(name)) as { default: new (options: object) => Boss };
+    const { PgBoss } = (await import(name)) as { PgBoss: new (options: object) => Boss };
     boss = new PgBoss({ connectionString: url, max: atOnce });
     boss.on('error', () => undefined);
     await boss.start();
@@ -39,7 +39,10 @@ const tasks = {
   },
   /** Adds jobs to the queue that is fetched from. */
   async fill({ body, count }: { body: object; count: number }): Promise<void> {
-    await boss.insert(Array.from({ length: count }, () => ({ name: ready, data: body })));
+    await boss.insert(
+      ready,
+      Array.from({ length: count }, () => ({ data: body })),
+    );
   },
   /** Fetches jobs one by one, with concurrent calls. */
   async fetch({ count, atOnce: several }: { count: number; atOnce: number }): Promise<LoadResult> {
