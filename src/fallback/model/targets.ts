@@ -101,7 +101,7 @@ const targetsGiven = {
     importedBy: null,
     rehearsal: { hasAzureAddress: true, gateway: null },
     lacks: 'nothing',
-    tested: { run: 'the exported module, with LangChain' },
+    tested: { run: 'the exported module, with LangChain 1' },
   },
   'ai-sdk': {
     label: 'AI SDK',
@@ -110,7 +110,7 @@ const targetsGiven = {
     importedBy: null,
     rehearsal: { hasAzureAddress: true, gateway: null },
     lacks: 'nothing',
-    tested: { run: 'the exported module, with the AI SDK and `ai-fallback`' },
+    tested: { run: 'the exported module, with AI SDK 7 and `ai-fallback` 3' },
   },
   bifrost: {
     label: 'Bifrost',
