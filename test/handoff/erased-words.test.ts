@@ -4,16 +4,16 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
 
 import { createExample } from '../../src/handoff/model/examples.ts';
-import { tablesOf } from '../../src/kit/sql/shape.ts';
 import { migrations } from '../../src/handoff/store/migrations/index.ts';
+import { tablesOf } from '../../src/kit/sql/shape.ts';
 import { a2a } from '../support/a2a.ts';
 import { assertSound, looking } from '../support/consistency.ts';
 import { openInstances } from '../support/instances.ts';
 import { callTool } from '../support/mcp.ts';
 import { startReceiver } from '../support/receiver.ts';
 import type { TestService } from '../support/service.ts';
-import { startHooked } from '../support/webhooks.ts';
 import { onDisk } from '../support/stores.ts';
+import { startHooked } from '../support/webhooks.ts';
 
 /** A word that nothing but the erased packets contains, in lower case as the search index has it. */
 const word = 'quetzalcoatlus';
@@ -67,7 +67,12 @@ async function fill(t: TestContext, service: TestService): Promise<Filled> {
 
   const first = await ok('POST', '/packets', packet, { 'idempotency-key': 'first' });
   await service.handoff.runOnce.deliver();
-  const { lease } = await ok('POST', `/packets/${first.id}/claim`, { agent_id: 'resolver', agent_name: said('Resolver'), lease_seconds: 60 }, { 'idempotency-key': 'claim' });
+  const { lease } = await ok(
+    'POST',
+    `/packets/${first.id}/claim`,
+    { agent_id: 'resolver', agent_name: said('Resolver'), lease_seconds: 60 },
+    { 'idempotency-key': 'claim' },
+  );
   const config = { taskId: first.id, id: 'mine', url: `${receiver.url}?push`, token: `token-${word}-0123456789` };
   assert.equal((await a2a(service, 'CreateTaskPushNotificationConfig', config)).status, 200);
   await ok('PATCH', `/packets/${first.id}`, { status: 'in_progress' }, { 'x-lease-token': lease.token });
@@ -95,7 +100,13 @@ async function fill(t: TestContext, service: TestService): Promise<Filled> {
 /** All that an instance tells of the packets: over REST, MCP and A2A, in its metrics and in its log. */
 async function told(service: TestService, { ids, hook, channel }: Filled): Promise<Record<string, string>> {
   const paths = [
-    ...['/packets?view=full', `/packets?tags=${word}`, `/packets/search?q=${word}`, `/packets/search?q="summary ${word}"`, '/packets/awaiting?view=full'],
+    ...[
+      '/packets?view=full',
+      `/packets?tags=${word}`,
+      `/packets/search?q=${word}`,
+      `/packets/search?q="summary ${word}"`,
+      '/packets/awaiting?view=full',
+    ],
     ...['/audit?limit=200', '/audit/export', '/audit/export?format=csv', '/agents', '/stats', '/hooks/dlq', '//metrics'],
     ...[`/hooks/${hook}/deliveries?limit=200`, `/channels/${channel}/deliveries`],
     ...ids.flatMap((id) => ['', '/history', '/questions', '/brief', '/answer-links', '/execution'].map((tail) => `/packets/${id}${tail}`)),
@@ -126,8 +137,12 @@ const tablesWithWord = (url: string): Promise<string[]> =>
     const found: string[] = [];
     for (const name of [...tablesOf(migrations).map((table) => table.name), 'search_index']) {
       if (name === 'due') continue;
-      const rows = await query(name === 'search_index' && url.startsWith('sqlite') ? 'select block as words from search_index_data' : `select * from ${name}`);
-      const texts = rows.flatMap((row) => Object.values(row).map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value))));
+      const rows = await query(
+        name === 'search_index' && url.startsWith('sqlite') ? 'select block as words from search_index_data' : `select * from ${name}`,
+      );
+      const texts = rows.flatMap((row) =>
+        Object.values(row).map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : String(value))),
+      );
       if (texts.some((text) => text.toLowerCase().includes(word))) found.push(name);
     }
     return found;
@@ -135,7 +150,19 @@ const tablesWithWord = (url: string): Promise<string[]> =>
 
 /** The tables that have the word before: the others have no content, or none that these packets put there. */
 const filledTables = [
-  ...['packets', 'contents', 'questions', 'packet_tags', 'events', 'idempotency', 'calls', 'executions', 'webhooks', 'messages', 'search_index'],
+  ...[
+    'packets',
+    'contents',
+    'questions',
+    'packet_tags',
+    'events',
+    'idempotency',
+    'calls',
+    'executions',
+    'webhooks',
+    'messages',
+    'search_index',
+  ],
 ];
 
 async function eraseAll(service: TestService): Promise<Record<string, never>> {
@@ -155,7 +182,12 @@ async function assertErased(services: readonly TestService[], filled: Filled): P
   // biome-ignore lint/suspicious/noExplicitAny: a receipt.
   const receipt: any = await eraseAll(one);
   assert.equal(receipt.status, 'done');
-  const sent = new Map(receipt.delivered.map(({ id, kind, target, count }: { id: string; kind: string; target: string; count: number }) => [id, { kind, target, count }]));
+  const sent = new Map(
+    receipt.delivered.map(({ id, kind, target, count }: { id: string; kind: string; target: string; count: number }) => [
+      id,
+      { kind, target, count },
+    ]),
+  );
   assert.equal((sent.get(hook) as { kind: string }).kind, 'webhook');
   assert.equal((sent.get(hook) as { target: string }).target, receiver.url);
   assert.equal((sent.get(channel) as { target: string }).target, new URL(receiver.url).origin);
@@ -173,7 +205,8 @@ async function assertErased(services: readonly TestService[], filled: Filled): P
 
 /** The statements that the documents name for the unused places of a SQLite file. */
 function documentedStatements(): string {
-  const [, statements] = /sqlite3 data\/handoff\.db "([^"]+)"/.exec(readFileSync(new URL('../../docs/production.md', import.meta.url), 'utf8')) ?? [];
+  const [, statements] =
+    /sqlite3 data\/handoff\.db "([^"]+)"/.exec(readFileSync(new URL('../../docs/production.md', import.meta.url), 'utf8')) ?? [];
   assert.ok(statements);
   return statements;
 }
@@ -186,7 +219,10 @@ describe('The words of erased packets', () => {
     const service = await startHooked({ after: (stop: unknown) => void stops.push(stop as () => Promise<void>) }, { databaseUrl: url });
     const filled = await fill(t, service);
     await assertErased([service], filled);
-    assert.deepEqual((await tablesWithWord(url)).filter((name) => name !== 'search_index'), []);
+    assert.deepEqual(
+      (await tablesWithWord(url)).filter((name) => name !== 'search_index'),
+      [],
+    );
     for (const stop of stops) await stop();
     const path = url.slice('sqlite://'.length);
     const database = new DatabaseSync(path);
