@@ -1,3 +1,4 @@
+import { readJson } from '../kit/json.ts';
 import { isLoopback } from '../kit/loopback.ts';
 import { checked, fileText, listOf, oneOf, type SettingsOf, type SettingsTable, text, whole } from '../kit/settings.ts';
 import { type ClaimRules, defaultRights, knownRights } from './rules/identity.ts';
@@ -15,7 +16,7 @@ function rightsByGroup(value: string): Readonly<Record<string, readonly string[]
   const wrong = (why: string) => new Error(`a JSON object from groups to lists of ${knownRights.join(', ')}: ${why}`);
   let given: unknown;
   try {
-    given = JSON.parse(value);
+    given = readJson(value);
   } catch {
     throw wrong('it is no JSON');
   }

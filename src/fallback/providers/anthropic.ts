@@ -1,3 +1,4 @@
+import { readJson } from '../../kit/json.ts';
 import { modelName } from '../rules/kinds.ts';
 import { type ChatProtocol, objectOf, textOf, usageOf } from './protocol.ts';
 
@@ -37,7 +38,7 @@ export const anthropic: ChatProtocol = {
     let output: unknown;
     return {
       take(event, data) {
-        const message = objectOf(JSON.parse(data));
+        const message = objectOf(readJson(data));
         const type = textOf(message.type) ?? event;
         if (type === 'error') throw new Error('The stream carries an error.');
         if (type === 'message_start') input = objectOf(objectOf(message.message).usage).input_tokens;

@@ -1,6 +1,6 @@
 import { createParser } from 'eventsource-parser';
-
 import type { Clock } from '../../kit/clock.ts';
+import { readJson } from '../../kit/json.ts';
 import { OutgoingError, type OutgoingFailure } from '../../kit/outgoing/failures.ts';
 import type { Outgoing, OutgoingAnswer } from '../../kit/outgoing/outgoing.ts';
 import { retryAfterMs } from '../../kit/retry-after.ts';
@@ -121,7 +121,7 @@ const noText: ErrorText = { codes: [], message: '', field: '' };
 function errorText(text: string): ErrorText {
   let body: Record<string, unknown>;
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed: unknown = readJson(text);
     // Gemini's answer is a list of one error.
     body = objectOf(Array.isArray(parsed) ? parsed[0] : parsed);
   } catch {
@@ -146,7 +146,7 @@ async function read(answer: OutgoingAnswer, protocol: ChatProtocol, watch: Strea
   let found: Answer | undefined;
   try {
     const isStream = /^text\/event-stream\b/i.test(answer.headers['content-type'] ?? '');
-    found = isStream ? await readStream(answer, protocol, watch) : protocol.answerOf(JSON.parse(await answer.text()));
+    found = isStream ? await readStream(answer, protocol, watch) : protocol.answerOf(readJson(await answer.text()));
   } catch (error) {
     if (watch.expired === ofStream.late) return late;
     if (watch.expired !== null) return interrupted(status, 'the stream stalled');

@@ -1,3 +1,4 @@
+import { readJson } from '../../kit/json.ts';
 import { modelName } from '../rules/kinds.ts';
 import { type Answer, arrayOf, type ChatProtocol, objectOf, textOf, usageOf } from './protocol.ts';
 
@@ -38,7 +39,7 @@ export const openai: ChatProtocol = {
     return {
       take(_, data) {
         if (data.trim() === '[DONE]') return true;
-        const chunk = objectOf(JSON.parse(data));
+        const chunk = objectOf(readJson(data));
         if (chunk.error !== undefined) throw new Error('The stream carries an error.');
         const { delta, finish_reason } = objectOf(arrayOf(chunk.choices)[0]);
         const { content, reasoning_content, reasoning, refusal, tool_calls } = objectOf(delta);

@@ -1,3 +1,4 @@
+import { readJson } from '../../kit/json.ts';
 import type { Packet } from '../model/packet.ts';
 
 /** The trace that is kept with a packet. */
@@ -16,5 +17,5 @@ const tracePattern = /"metadata":\{"trace":(\{"traceparent":"[^"]*"(?:,"tracesta
 export function traceIn(text: string): KeptTrace | undefined {
   tracePattern.lastIndex = text.indexOf('"metadata":');
   const [, found] = tracePattern.exec(text) ?? [];
-  return found === undefined ? undefined : (JSON.parse(found) as KeptTrace);
+  return found === undefined ? undefined : (readJson(found) as KeptTrace);
 }

@@ -2,6 +2,7 @@ import { constants, fstatSync, openSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { isatty } from 'node:tty';
 import pino, { type DestinationStream, type Logger } from 'pino';
+import { readJson } from '../json.ts';
 
 /** Buffered lines are written when they reach this many characters. */
 const writeAt = 16_384;
@@ -157,7 +158,7 @@ interface LogLine {
  * other lines level and message. Other fields follow as `name=value`; the stack of an error follows on its own lines.
  */
 export function readable(text: string): string {
-  const { level, time, service = '', msg = '', err, ...fields } = JSON.parse(text) as LogLine;
+  const { level, time, service = '', msg = '', err, ...fields } = readJson(text) as LogLine;
   const head = `${new Date(time).toISOString().slice(11)} ${service}`;
   if (msg === 'request') {
     const { method = '-', route, status, ms, ...rest } = fields;

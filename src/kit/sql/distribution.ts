@@ -1,4 +1,5 @@
 import { type Kysely, sql } from 'kysely';
+import { readJson } from '../json.ts';
 
 import type { Database } from './dialect.ts';
 import type { Migration } from './migrate.ts';
@@ -31,7 +32,7 @@ export async function sumOverServers(db: Kysely<unknown>, relation: string, name
   const sums = new Map<string, number>();
   for (const { success, result } of rows) {
     if (!success) throw new Error(`A server of the cluster does not answer: ${result}`);
-    for (const [table, own] of Object.entries(JSON.parse(result) as Record<string, number>)) sums.set(table, (sums.get(table) ?? 0) + own);
+    for (const [table, own] of Object.entries(readJson(result) as Record<string, number>)) sums.set(table, (sums.get(table) ?? 0) + own);
   }
   return sums;
 }

@@ -1,3 +1,4 @@
+import { readJson } from '../json.ts';
 import { beginningOf } from '../wording.ts';
 import type { Values } from './dialect.ts';
 import type { ExportHeader, TableHeader } from './export.ts';
@@ -17,7 +18,7 @@ const quoted = (value: unknown): string => beginningOf(String(JSON.stringify(val
 
 function parsed(text: string, line: number): unknown {
   try {
-    return JSON.parse(text);
+    return readJson(text);
   } catch {
     throw faultAt(line, 'it is not JSON');
   }
@@ -174,7 +175,7 @@ export class LineReader {
 /** The items of a list in JSON; undefined when it is none. */
 function listIn(value: unknown): readonly unknown[] | undefined {
   try {
-    const items: unknown = JSON.parse(value as string);
+    const items: unknown = readJson(value as string);
     return Array.isArray(items) ? items : undefined;
   } catch {
     return undefined;

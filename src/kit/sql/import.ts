@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, promises } from 'node:fs';
 import { type Kysely, type RawBuilder, sql } from 'kysely';
-
 import type { Clock } from '../clock.ts';
+import { readJson } from '../json.ts';
 import { requireData } from './backup.ts';
 import { isShared, withDatabase } from './database.ts';
 import type { Database, Values } from './dialect.ts';
@@ -175,7 +175,7 @@ async function verified(file: string, moved: Moved): Promise<{ end: ClosingRecor
 
 function closingIn(line: string): ClosingRecord['end'] | undefined {
   try {
-    return line.endsWith('\n') ? (JSON.parse(line) as Partial<ClosingRecord>).end : undefined;
+    return line.endsWith('\n') ? (readJson(line) as Partial<ClosingRecord>).end : undefined;
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely';
+import { readJson } from '../json.ts';
 
 import type { Database, Values } from './dialect.ts';
 import type { TableShape } from './shape.ts';
@@ -128,7 +129,7 @@ export function renumberer(
     if (references[path] !== undefined) return plus(references[path]);
     const list = lists[path];
     if (list === undefined) return undefined;
-    return (value) => (value === null ? null : JSON.stringify((JSON.parse(value as string) as number[]).map((item) => plus(list)(item))));
+    return (value) => (value === null ? null : JSON.stringify((readJson(value as string) as number[]).map((item) => plus(list)(item))));
   };
   const changes = columns.map(changeOf);
   return (values) => values.map((value, index) => changes[index]?.(value) ?? value) as unknown as Values;

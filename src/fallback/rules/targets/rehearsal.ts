@@ -1,4 +1,5 @@
 import { invalid } from '../../../kit/errors.ts';
+import { readJson } from '../../../kit/json.ts';
 import type { ChainDefinition, Params, Provider } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
 import { type ExportFormat, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
@@ -93,4 +94,4 @@ function withLiteralKeys(content: string): string {
 }
 
 /** A configuration whose references are replaced by the key itself. */
-const literal = (config: unknown): unknown => JSON.parse(withLiteralKeys(JSON.stringify(config)));
+const literal = (config: unknown): unknown => readJson(withLiteralKeys(JSON.stringify(config)));
