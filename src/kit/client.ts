@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import { ApiError } from './client-errors.ts';
+import { quotedListOf } from './comma-list.ts';
 import { type Connection, type ConnectionAnswer, malformed } from './connection.ts';
 import { readJson } from './json.ts';
 import type { CommaList, Defaulted, ResultOf, Route } from './route.ts';
@@ -179,7 +180,7 @@ async function call(operation: Operation, connection: Connection, request: AnyRe
 
 /** The query with its comma lists as texts. */
 function joined(query: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, Array.isArray(value) ? value.join(',') : value]));
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, Array.isArray(value) ? quotedListOf(value) : value]));
 }
 
 function pathOf({ path }: Operation, params: Readonly<Record<string, unknown>>): string {

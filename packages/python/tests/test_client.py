@@ -106,6 +106,10 @@ def test_iterators_read_all_pages(handoff_service: Service) -> None:
         made = [client.create_packet(body=request_for("pages"))["id"] for _ in range(5)]
         found = [packet["id"] for packet in client.iter_list_packets(target_agent="pages", status=["created"], limit=2)]
         assert found == made[::-1]
+        tagged = request_for("tagged")
+        tagged["metadata"]["tags"] = ["a, b", 'say "hi"']
+        made = [client.create_packet(body=tagged)["id"]]
+        assert [packet["id"] for packet in client.iter_list_packets(tags=["a, b", 'say "hi"'])] == made
 
     async def read() -> list[str]:
         async with AsyncHandoff(handoff_service.url, KEY) as client:

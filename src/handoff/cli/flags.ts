@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 
-import { commaList } from '../../kit/comma-list.ts';
+import { commaList, quotedList } from '../../kit/comma-list.ts';
 import { readJson } from '../../kit/json.ts';
 import { priorities, statuses } from '../model/constants.ts';
 import { type Fields, type Flag, several, whole } from './rows.ts';
@@ -29,7 +29,10 @@ export const statusFilter: Flag = {
   text: 'only packets in these statuses, comma-separated',
   completion: statuses,
 };
-export const tagsFilter: Flag = { flags: '--tags <tags>', text: 'only packets with all of these tags, comma-separated' };
+export const tagsFilter: Flag = {
+  flags: '--tags <tags>',
+  text: 'only packets with all of these tags, comma-separated; one with a comma in quotation marks',
+};
 export const tag: Flag = { flags: '--tag <tag>', text: 'a tag (repeatable)', parse: several };
 export const subject: Flag = {
   flags: '--subject <id>',
@@ -58,7 +61,7 @@ export const hookFilter: Flag = { flags: '--hook <hook_id>', text: 'only deliver
 /** The filter for next: several tags and priorities as lists. */
 export const nextFilters: readonly Flag[] = [
   { flags: '--target-agent <id>', text: 'only packets for this agent (default: the agent itself); * for any' },
-  { ...tagsFilter, parse: commaList },
+  { ...tagsFilter, parse: quotedList },
   {
     flags: '--priority <priorities>',
     text: `only packets of these priorities, comma-separated: ${priorities.join(', ')}`,

@@ -1,4 +1,4 @@
-import { commaList } from '../../kit/comma-list.ts';
+import { commaList, quotedList } from '../../kit/comma-list.ts';
 import { momentOf } from '../../kit/dates.ts';
 import { defined } from '../../kit/defined.ts';
 import { invalid } from '../../kit/errors.ts';
@@ -22,7 +22,7 @@ const maxTags = 20;
 
 /** Parses the query parameters of a list into a filter. Cursors contain it, with its fields in this order. */
 export function filterOf(query: Partial<PacketQuery>): PacketFilter {
-  const tags = commaList(query.tags ?? '');
+  const tags = quotedList(query.tags ?? '');
   if (tags.length > maxTags) throw invalid('tags', `tags can have at most ${maxTags} tags.`);
   const { source_agent, target_agent, priority, hitl_required, claimed_by, scheduled, overdue, subject } = query;
   return defined({

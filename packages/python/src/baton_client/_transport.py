@@ -146,6 +146,11 @@ class _Base:
         return float(min(30.0, 0.5 * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0))
 
 
+def _quoted(item: str) -> str:
+    """An item of a comma-separated list, in quotation marks if it needs them, as in CSV."""
+    return '"' + item.replace('"', '""') + '"' if "," in item or '"' in item or item != item.strip() else item
+
+
 def _params(query: Mapping[str, Any] | None) -> list[tuple[str, str | int | float | None]]:
     found: list[tuple[str, str | int | float | None]] = []
     for name, value in (query or {}).items():
@@ -154,7 +159,7 @@ def _params(query: Mapping[str, Any] | None) -> list[tuple[str, str | int | floa
         elif isinstance(value, bool):
             found.append((name, "true" if value else "false"))
         elif isinstance(value, list | tuple):
-            found.append((name, ",".join(value)))
+            found.append((name, ",".join(map(_quoted, value))))
         elif value is not None:
             found.append((name, value))
     return found
