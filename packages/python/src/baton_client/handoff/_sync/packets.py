@@ -114,7 +114,8 @@ class Packets(Connection):
             status: Comma-separated statuses; a packet must have one of them.
             source_agent: The source agent's id.
             target_agent: The target agent's id.
-            tags: Comma-separated tags; a packet must have all of them.
+            tags: Comma-separated tags; a packet must have all of them. A tag with a comma stands in
+              quotation marks, as in CSV.
             priority: The priority.
             subject: The id of a person whose data the packet holds.
             hitl_required: Whether the packet has a checkpoint that a person must answer.
@@ -296,7 +297,8 @@ class Packets(Connection):
               or more characters makes it a prefix. Only the first sixteen words count.
             status: Comma-separated statuses; a packet must have one of them.
             target_agent: The target agent's id.
-            tags: Comma-separated tags; a packet must have all of them.
+            tags: Comma-separated tags; a packet must have all of them. A tag with a comma stands in
+              quotation marks, as in CSV.
             priority: The priority.
             subject: The id of a person whose data the packet holds.
             created_after: Created at or after this moment. A date or date-time of ISO 8601.
