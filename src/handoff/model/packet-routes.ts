@@ -53,7 +53,12 @@ const listFilters = {
   ),
   source_agent: Type.Optional(Type.String({ description: "The source agent's id." })),
   target_agent: Type.Optional(Type.String({ description: "The target agent's id." })),
-  tags: Type.Optional(commaList({ description: 'Comma-separated tags; a packet must have all of them. A tag with a comma stands in quotation marks, as in CSV.', example: 'billing,urgent' })),
+  tags: Type.Optional(
+    commaList({
+      description: 'Comma-separated tags; a packet must have all of them. A tag with a comma stands in quotation marks, as in CSV.',
+      example: 'billing,urgent',
+    }),
+  ),
   priority: Type.Optional(choice(priorities, { description: 'The priority.' })),
   subject: Type.Optional(Type.String({ description: 'The id of a person whose data the packet holds.', example: 'customer:4711' })),
   hitl_required: Type.Optional(Type.Boolean({ description: 'Whether the packet has a checkpoint that a person must answer.' })),
