@@ -1,5 +1,6 @@
 import {
   type AgentCard,
+  type CancelTaskRequest,
   type ListTasksRequest,
   type Message,
   type SendMessageRequest,
@@ -12,7 +13,7 @@ import { A2AError, RequestMalformedError, TaskNotCancelableError, TaskNotFoundEr
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { ServiceError } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
-import { changeHeaders } from '../mcp/session.ts';
+import { present } from '../face/call.ts';
 import type { PushConfig } from '../model/a2a.ts';
 import type { Agent } from '../model/agent.ts';
 import { routes } from '../model/api.ts';
@@ -107,7 +108,7 @@ export function createA2aHandler({ refusalOf }: { refusalOf: (error: unknown) =>
     },
     getTask: ({ id, historyLength }, context) => refusing(async () => written(await viewed(sessionOf(context), id), historyLength)),
     listTasks: (request, context) => refusing(() => list(sessionOf(context), request)),
-    cancelTask: ({ id }, context) => refusing(() => cancel(sessionOf(context), id, refusalOf)),
+    cancelTask: (request, context) => refusing(() => cancel(sessionOf(context), request, refusalOf)),
     createTaskPushNotificationConfig: (config, context) =>
       refusing(async () => {
         const session = sessionOf(context);
@@ -175,7 +176,7 @@ function unlessKnown(error: unknown): undefined {
 
 /** A packet. @throws A2AError for an unknown id */
 const viewed = async ({ view }: A2aSession, id: string): Promise<View> =>
-  must(isId(id.toLowerCase()) ? await view(id.toLowerCase()) : undefined);
+  knownTask(isId(id.toLowerCase()) ? await view(id.toLowerCase()) : undefined);
 
 const read = async (session: A2aSession, id: string): Promise<Packet> => (await viewed(session, id)).packet;
 
@@ -214,19 +215,23 @@ async function send(session: A2aSession, { message: given, configuration, metada
 async function create(session: A2aSession, message: Message, metadata: SendMessageRequest['metadata']): Promise<Packet> {
   const target = targetOf(session, { ...metadata, ...message.metadata });
   const body = packetOf(message, { source: session.agentId ?? 'a2a', target });
-  const headers = changeHeaders({ agent: session.agentId, idempotency_key: message.messageId });
-  if (message.contextId === '') return must(await session.call(routes.createPacket, { body, headers }));
+  const names = { agent: session.agentId, idempotency_key: message.messageId };
+  if (message.contextId === '') return present(await session.call(routes.createPacket, { body, names }));
   const root = await read(session, message.contextId);
   if (root.parent_packet_id !== null) throw new TaskNotFoundError('There is no context with this id.');
-  return must(await session.call(routes.chainPacket, { params: { id: root.id }, body, headers }));
+  return present(await session.call(routes.chainPacket, { params: { id: root.id }, body, names }));
 }
+
+/** The token of a lease in the metadata of a request. */
+const leaseTokenIn = (metadata: Readonly<Record<string, unknown>> | undefined): string | undefined => {
+  const token = metadata?.lease_token;
+  return typeof token === 'string' ? token : undefined;
+};
 
 /** Asks a person about a task, for its worker. */
 async function ask(session: A2aSession, { messageId, metadata }: Message, id: string, body: Record<string, unknown>): Promise<Packet> {
-  const token = metadata?.lease_token;
-  const lease_token = typeof token === 'string' ? token : undefined;
-  const headers = changeHeaders({ agent: session.agentId, idempotency_key: messageId, lease_token });
-  return must(await session.call(routes.askQuestion, { params: { id }, body, headers }));
+  const names = { agent: session.agentId, idempotency_key: messageId, lease_token: leaseTokenIn(metadata) };
+  return present(await session.call(routes.askQuestion, { params: { id }, body, names }));
 }
 
 /** Answers the question of a task, or asks one. */
@@ -239,10 +244,10 @@ async function answer(session: A2aSession, message: Message): Promise<Packet> {
   if (asked !== undefined) return ask(session, message, id, asked);
   const isAction = packet.hitl?.action !== undefined;
   const body = isAction ? decisionIn(message, session.responder) : answerIn(message, session.responder);
-  const headers = changeHeaders({ agent: session.agentId, idempotency_key: message.messageId });
+  const names = { agent: session.agentId, idempotency_key: message.messageId };
   try {
     // A repeated message gets the first answer again, whatever the status is now.
-    return must(await session.call(routes.respondPacket, { params: { id }, body, headers }));
+    return present(await session.call(routes.respondPacket, { params: { id }, body, names }));
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'CONFLICT' || status === askedStatus) throw error;
     throw new UnsupportedOperationError(
@@ -285,7 +290,7 @@ async function list(session: A2aSession, request: ListTasksRequest) {
     root !== undefined &&
     (wanted.length === 0 || wanted.includes(root.status)) &&
     (statusTimestampAfter === undefined || Date.parse(root.updated_at) >= Date.parse(statusTimestampAfter));
-  const page = must(await session.call(routes.listPackets, { query }));
+  const page = present(await session.call(routes.listPackets, { query }));
   const packets = page.packets;
   // The root was created before its children, so it stands on the last page.
   const isLast = page.next_cursor === null;
@@ -328,24 +333,28 @@ const tooLarge = (fitting: number) =>
   new RequestMalformedError(`The packets of this page have more than ${maxRead} bytes together. Use pageSize=${fitting}.`);
 
 /** Cancels a task by a soft delete of its packet. */
-async function cancel(session: A2aSession, id: string, refusalOf: (error: unknown) => ServiceError): Promise<Task> {
+async function cancel(
+  session: A2aSession,
+  { id, metadata }: CancelTaskRequest,
+  refusalOf: (error: unknown) => ServiceError,
+): Promise<Task> {
   const packet = await read(session, id);
   if (finalStatuses.includes(packet.status)) throw new TaskNotCancelableError(`The task has ended: its packet is ${packet.status}.`);
-  if (packet.lease !== null && packet.claimed_by?.agent_id !== session.agentId)
-    throw new TaskNotCancelableError(`${packet.claimed_by?.agent_id} holds a lease on the packet of this task.`);
   try {
     // A packet that has changed since, and may be completed, is not deleted.
-    const headers = changeHeaders({ agent: session.agentId, if_revision: packet.revision });
-    await session.call(routes.deletePacket, { params: { id }, headers });
+    const names = { agent: session.agentId, if_revision: packet.revision, lease_token: leaseTokenIn(metadata) };
+    await session.call(routes.deletePacket, { params: { id }, names });
   } catch (error) {
     const { code, message } = refusalOf(error);
+    if (code === 'LEASE_LOST' && packet.lease !== null)
+      throw new TaskNotCancelableError(`${packet.claimed_by?.agent_id} holds a lease on the packet; its token goes in metadata.lease_token.`);
     if (code === 'LEASE_LOST' || code === 'CONFLICT' || code === 'PRECONDITION_FAILED') throw new TaskNotCancelableError(message);
     throw error;
   }
   return written(await viewed(session, id));
 }
 
-function must<T>(value: T | undefined): T {
-  if (value === undefined) throw new TaskNotFoundError('There is no task with this id.');
-  return value;
+function knownTask(view: View | undefined): View {
+  if (view === undefined) throw new TaskNotFoundError('There is no task with this id.');
+  return view;
 }

@@ -1,4 +1,4 @@
-import type { CallApi } from '../mcp/session.ts';
+import type { CallApi } from '../face/call.ts';
 import type { PushConfig } from '../model/a2a.ts';
 import type { Packet } from '../model/packet.ts';
 import type { Address } from './card.ts';

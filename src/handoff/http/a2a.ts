@@ -13,7 +13,6 @@ import type { Turns } from '../../kit/turns.ts';
 import type { A2aEndpoint, StreamedResponse } from '../a2a/http.ts';
 import type { Binding } from '../a2a/rest.ts';
 import { type A2aSession, maxWaitSeconds } from '../a2a/session.ts';
-import type { CallApi } from '../mcp/session.ts';
 import { a2a, a2aRestRoutes, agentCard, type RestInput } from '../model/a2a.ts';
 import { routes } from '../model/api.ts';
 import { onlyAgent, requireRight } from '../rules/rights.ts';
@@ -22,6 +21,7 @@ import type { PacketViews } from '../service/packet-views.ts';
 import type { PushService } from '../service/pushes.ts';
 import type { WaitingService } from '../service/waiting.ts';
 import type { Store } from '../store/store.ts';
+import { callsFor } from './face-calls.ts';
 import type { HandoffMount } from './handlers.ts';
 import { agentId } from './headers.ts';
 import type { IdentityAdmission } from './identity.ts';
@@ -101,8 +101,7 @@ export function mountA2a({
     const gone = new AbortController();
     const signal = AbortSignal.any([endSignal, gone.signal]);
     const trace = traceHeadersOf(headers);
-    const callApi: CallApi = (route, request) =>
-      call(route, { ...request, headers: { ...request.headers, ...trace } }, { caller, signal, via: 'a2a' });
+    const callApi = callsFor(call, { caller, signal, via: 'a2a' }, trace);
     let held = 0;
     const session: Omit<A2aSession, 'send'> = {
       call: callApi,

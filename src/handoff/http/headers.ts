@@ -48,6 +48,10 @@ function decoded(value: string): string {
 /** The agent that a request names as its actor. @throws ServiceError 400 when the name is empty or too long */
 export const agentId = (headers: IncomingHttpHeaders): string | undefined => shortHeader(headers, 'X-Agent-Id');
 
+/** The agent that acts, by a request or by a call inside the process. @throws ServiceError 400 when the name is empty or too long */
+export const agentOf = ({ actor, headers }: Pick<HandlerContext<Caller>, 'actor' | 'headers'>): string | undefined =>
+  actor ?? agentId(headers);
+
 /** The token of a lease. @throws ServiceError 400 when it is empty or too long */
 export const leaseToken = (headers: IncomingHttpHeaders): string | undefined => shortHeader(headers, 'X-Lease-Token');
 

@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { Endpoint } from '../../kit/http/endpoint.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import type { Mount } from '../../kit/http/mount.ts';
@@ -17,10 +16,12 @@ interface LocalRequest {
   readonly body?: unknown;
   /** Headers by lower-case name. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Who acts. A request of HTTP names it in a header. */
+  readonly actor?: string | undefined;
 }
 
 /** Who makes a local request, and the signal that aborts when nobody waits for its result any more. */
-interface LocalCaller<Context> {
+export interface LocalCaller<Context> {
   readonly caller: Context;
   readonly signal: AbortSignal;
   /** The protocol by which the caller came, as histories name it; left out: the API. */
@@ -36,7 +37,7 @@ export type LocalCall<Context> = <R extends Route>(
 
 interface LocalDependencies<Context, Traits> {
   /** Refuses a caller that may not call the route, by a ServiceError. */
-  readonly authorize: (route: Route & Traits, caller: Context, headers: IncomingHttpHeaders) => void;
+  readonly authorize: (route: Route & Traits, caller: Context, actor: string | undefined) => void;
   readonly turns: Turns;
   /** What is read for a call counts against it until it is parsed. */
   readonly answers: MemoryBudget;
@@ -63,17 +64,17 @@ export function mountLocally<Context, Traits extends object>(
     async call<R extends Route>(route: R, request: LocalRequest, { caller, signal, via }: LocalCaller<Context>) {
       const endpoint = endpoints.get(route);
       if (endpoint === undefined) throw new Error(`The route ${route.id} is not mounted.`);
-      const { params = {}, query = {}, body } = request;
+      const { params = {}, query = {}, body, actor } = request;
       // As those of a request: Node reads headers as Latin-1, and handlers decode UTF-8 from it.
       const texts = Object.entries(request.headers ?? {});
       const headers = Object.fromEntries(texts.map(([name, text]) => [name, Buffer.from(text).toString('latin1')]));
-      authorize(route as R & Traits, caller, headers);
+      authorize(route as R & Traits, caller, actor);
       const owner = ownerOf(caller);
       await turns.next(owner.turns);
       const rawBody = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
       const input = { params: readParams({ ...params }), query: { ...query }, body };
       endpoint.validate(input.query, body, rawBody?.length);
-      const context: HandlerContext<Context> = { caller, headers, rawBody, origin: '', signal, endSignal: signal, via };
+      const context: HandlerContext<Context> = { caller, headers, rawBody, origin: '', signal, endSignal: signal, via, actor };
       const result = await endpoint.handler(input as never, context);
       const returned = result instanceof HttpResponse ? result.parts.body : result;
       if (returned instanceof TextPieces) throw new Error(`The route ${route.id} answers in pieces.`);

@@ -7,7 +7,6 @@ import { isId } from '../../kit/id.ts';
 import { traceHeadersOf } from '../../kit/trace-context.ts';
 import type { Listener } from '../live/hub.ts';
 import type { McpEndpoint, McpHttpRequest, McpSubscription } from '../mcp/http.ts';
-import type { CallApi } from '../mcp/session.ts';
 import { routes } from '../model/api.ts';
 import type { Scope } from '../model/common.ts';
 import { mcp } from '../model/mcp.ts';
@@ -15,6 +14,7 @@ import { tokenScope } from '../rules/identity.ts';
 import { acts, onlyAgent, requireAgent, requireRight } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { PacketViews } from '../service/packet-views.ts';
+import { callsFor } from './face-calls.ts';
 import type { HandoffMount } from './handlers.ts';
 import { agentId } from './headers.ts';
 import type { IdentityAdmission } from './identity.ts';
@@ -42,8 +42,7 @@ export function mountMcp({ mount, call, load, listening, views, clock, identity,
       const endpoint = await load();
       const { caller, headers, endSignal: signal } = context;
       const trace = traceHeadersOf(metaOf(body)) ?? traceHeadersOf(headers);
-      const callApi: CallApi = (route, request) =>
-        call(route, { ...request, headers: { ...request.headers, ...trace } }, { caller, signal, via: 'mcp' });
+      const callApi = callsFor(call, { caller, signal, via: 'mcp' }, trace);
       const packet = async (id: string) => {
         requireRight(caller, routes.getPacket);
         return isId(id.toLowerCase()) ? (await views.of(caller, id.toLowerCase()))?.packet : undefined;

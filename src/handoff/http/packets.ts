@@ -26,7 +26,7 @@ import type { Waiter, WaitingService } from '../service/waiting.ts';
 import type { PacketStamp, PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import { type Handlers, handlersOf } from './handlers.ts';
-import { agentId, idempotencyOf, leaseToken } from './headers.ts';
+import { agentOf, idempotencyOf, leaseToken } from './headers.ts';
 
 interface PacketHandlersDependencies {
   store: Store;
@@ -143,7 +143,7 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
     },
     batchComplete: async ({ body }, context) => {
       requireBatch('packet_ids', body.packet_ids);
-      const { packet_ids, agent_id = agentId(context.headers), lease_tokens } = body;
+      const { packet_ids, agent_id = agentOf(context), lease_tokens } = body;
       const { changed: completed, errors } = await packets.completeEach(context.caller, packet_ids, agent_id, lease_tokens);
       return outcome('completed', completed, errors);
     },
@@ -222,9 +222,9 @@ export async function createAnswer(making: Promise<CreateAnswer>): Promise<HttpR
 
 /** The options of a change. Those of an `operation` have its idempotency key. */
 export const changing = (context: HandlerContext<Caller>, operation?: string): ChangeOptions => ({
-  agentId: agentId(context.headers),
+  agentId: agentOf(context),
   // Over MCP the holder of a lease may leave its token out.
-  ...(context.via === 'mcp' ? { holder: agentId(context.headers) } : {}),
+  ...(context.via === 'mcp' ? { holder: agentOf(context) } : {}),
   ifMatch: context.headers['if-match'],
   token: leaseToken(context.headers),
   ...(operation === undefined ? {} : { idempotency: idempotencyOf(context, operation) }),
@@ -257,7 +257,7 @@ const waiterOf = ({ caller, endSignal: signal }: HandlerContext<Caller>, seconds
 function createOptions(context: HandlerContext<Caller>, operation: string): CreateOptions {
   const { headers, rawBody } = context;
   return {
-    agentId: agentId(headers),
+    agentId: agentOf(context),
     idempotency: idempotencyOf(context, operation),
     size: rawBody?.length,
     trace: traceHeadersOf(headers),

@@ -37,7 +37,7 @@ import { mountA2a } from './a2a.ts';
 import { createAdmission } from './admission.ts';
 import { maxFormBytes } from './answer-links.ts';
 import { type HandoffMount, mounted, type NounHandlers, readParams } from './handlers.ts';
-import { agentId, keyOf } from './headers.ts';
+import { keyOf } from './headers.ts';
 import type { IdentityAdmission } from './identity.ts';
 import { Limits } from './limits.ts';
 import { type LocalCall, mountLocally } from './local.ts';
@@ -144,10 +144,9 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
       turns: parts.turns,
       answers,
       ownerOf: ({ tenant_number, tenant_id }) => ({ turns: tenant_number, answers: tenant_id }),
-      authorize(route, caller, headers) {
+      authorize(route, caller, actor) {
         requireRight(caller, route);
-        const named = agentId(headers);
-        if (named !== undefined) requireAgent(caller, named);
+        if (actor !== undefined) requireAgent(caller, actor);
       },
     },
   );

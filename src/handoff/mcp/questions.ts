@@ -1,6 +1,7 @@
 import { routes } from '../model/api.ts';
 import type { Packet } from '../model/packet.ts';
-import { must, type ToldQuestion } from './results.ts';
+import { present } from '../face/call.ts';
+import { type ToldQuestion } from './results.ts';
 import type { Session } from './session.ts';
 
 /** The most changes of an open question that its asker follows. */
@@ -11,7 +12,7 @@ const maxChanges = 100;
  * has changed is `replaced`.
  */
 export async function followedQuestion({ call }: Session, packetId: string, questionId: string): Promise<ToldQuestion> {
-  const read = async (question_id: string) => must(await call(routes.getQuestion, { params: { id: packetId, question_id } }));
+  const read = async (question_id: string) => present(await call(routes.getQuestion, { params: { id: packetId, question_id } }));
   let question = await read(questionId);
   // biome-ignore lint/plugin: an open question was changed a few times, and the calls take turns.
   for (let changes = 0; question.replaced_by !== null && changes < maxChanges; changes += 1) {
@@ -25,7 +26,7 @@ export async function followedQuestion({ call }: Session, packetId: string, ques
 /** The id of the question that a request has asked: the latest one, or an earlier one that has its key. */
 export async function askedIn({ call }: Session, { id, hitl }: Packet, key: string | undefined): Promise<string> {
   if (key === undefined || hitl?.key === key) return hitl!.question_id!;
-  const { questions } = must(await call(routes.listQuestions, { params: { id }, query: { key, limit: 200 } }));
+  const { questions } = present(await call(routes.listQuestions, { params: { id }, query: { key, limit: 200 } }));
   return questions.at(-1)!.question_id;
 }
 
@@ -41,7 +42,7 @@ export async function answeredQuestion(session: Session, packet: Packet, questio
     const wait_seconds = Math.ceil((until - now().getTime()) / 1000);
     if (told.state !== 'open' || wait_seconds <= 0) return told;
     const query = { wait_seconds, until_revision: revision + 1 };
-    const after = must(await call(routes.getPacket, { params: { id: packet.id }, query }));
+    const after = present(await call(routes.getPacket, { params: { id: packet.id }, query }));
     if (after.revision === revision) return followedQuestion(session, packet.id, questionId);
     revision = after.revision;
   }

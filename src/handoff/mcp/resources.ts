@@ -1,7 +1,7 @@
 import { invalid } from '../../kit/errors.ts';
 import { routes } from '../model/api.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
-import { must } from './results.ts';
+import { present } from '../face/call.ts';
 import type { Session } from './session.ts';
 import { briefText, fenced } from './text.ts';
 
@@ -63,7 +63,7 @@ export async function readResource({ call, packet }: Session, uri: string): Prom
   if (scheme !== 'packet') return undefined;
   const params = { id: decoded(authority) };
   if (path === '/brief') return { mimeType: 'text/plain', text: fenced(briefText((await call(routes.packetBrief, { params }))!)) };
-  const found = path === '/history' ? await call(routes.packetHistory, { params }) : must(await packet(params.id));
+  const found = path === '/history' ? await call(routes.packetHistory, { params }) : present(await packet(params.id));
   return { mimeType: json, text: JSON.stringify(found) };
 }
 

@@ -1,4 +1,4 @@
-import { notFound } from '../../kit/errors.ts';
+import { present } from '../face/call.ts';
 import type { Answer } from '../model/hitl.ts';
 import type { Packet } from '../model/packet.ts';
 import type { QuestionView } from '../model/question.ts';
@@ -13,7 +13,7 @@ export interface ToolResult {
 
 /** The result of a change, or of a wait for one. */
 export const changed = (found: Packet | undefined): ToolResult => {
-  const packet = must(found);
+  const packet = present(found);
   return { structured: packet, text: `Packet ${packet.id} is ${packet.status}, revision ${packet.revision}.` };
 };
 
@@ -60,9 +60,3 @@ const withoutAnswer: Record<ToldQuestion['state'], Sentence> = {
   replaced: (id) => `Another agent has changed the question of packet ${id} before anybody answered.`,
   ...{ answered: nonePending, withdrawn: nonePending, ended: nonePending, draft: nonePending, none: nonePending },
 };
-
-/** The value of an operation that always answers with a body. */
-export function must<T>(value: T | undefined): T {
-  if (value === undefined) throw notFound('packet');
-  return value;
-}

@@ -1,21 +1,6 @@
 import { invalid } from '../../kit/errors.ts';
-import type { ResultOf, Route } from '../../kit/route.ts';
+import type { CallApi } from '../face/call.ts';
 import type { Packet } from '../model/packet.ts';
-
-/** The parts of a request to an operation of the API. */
-export interface ApiRequest {
-  readonly params?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, unknown>>;
-  readonly body?: unknown;
-  /** Headers by lower-case name. */
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-/**
- * Carries out an operation of the API: inside the service, or over HTTP for the command line. Undefined for an answer
- * without a body. Rejects with the sentence and the code with which the API refuses the request.
- */
-export type CallApi = <R extends Route>(route: R, request: ApiRequest) => Promise<ResultOf<R> | undefined>;
 
 /** The agent behind a request of MCP. */
 export interface Session {
@@ -46,20 +31,4 @@ export function agentOf({ agentId, isNamed }: Session, given: string | undefined
   if (isNamed && agent !== agentId)
     throw invalid('agent_id', `agent_id is ${agent}, but the connection names the agent ${agentId} in X-Agent-Id. Leave agent_id out.`);
   return agent;
-}
-
-/** The headers of a change: the acting agent, the lease token, the expected revision and the idempotency key. */
-export function changeHeaders(parts: {
-  agent?: string | undefined;
-  lease_token?: string | undefined;
-  if_revision?: number | undefined;
-  idempotency_key?: string | undefined;
-}): Record<string, string> {
-  const { agent, lease_token: token, if_revision: revision, idempotency_key: key } = parts;
-  return {
-    ...(agent === undefined ? {} : { 'x-agent-id': agent }),
-    ...(token === undefined ? {} : { 'x-lease-token': token }),
-    ...(revision === undefined ? {} : { 'if-match': `"${revision}"` }),
-    ...(key === undefined ? {} : { 'idempotency-key': key }),
-  };
 }

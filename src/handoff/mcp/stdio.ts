@@ -4,10 +4,10 @@ import { ApiError, ClientError } from '../../kit/client-errors.ts';
 import { systemClock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
 import type { HandoffClient } from '../client/client.ts';
+import { type ApiRequest, type CallApi, type ChangeNames, headersOf } from '../face/call.ts';
 import { routes } from '../model/api.ts';
 import type { Packet } from '../model/packet.ts';
 import { createMcpServer, type Refusal, takesTasks } from './server.ts';
-import type { ApiRequest, CallApi } from './session.ts';
 
 interface StdioDependencies {
   readonly client: HandoffClient;
@@ -22,16 +22,17 @@ interface StdioDependencies {
 export function serveMcpOverStdio({ client, version, agentId, onError }: StdioDependencies): void {
   const leases = new Leases();
   const callWith = (signal: AbortSignal): CallApi => {
-    return (async (route, { headers: given = {}, ...request }) => {
-      const headers = leases.completed(given, request.params?.id);
-      const { 'idempotency-key': idempotencyKey, ...rest } = headers;
+    return (async (route, { names: given = {}, ...request }) => {
+      const names = leases.completed(given, request.params?.id);
+      const { 'idempotency-key': idempotencyKey, ...rest } = headersOf(names);
+      const headers = { ...rest, ...(names.agent === undefined ? {} : { 'x-agent-id': names.agent }) };
       const method = client[route.id as keyof HandoffClient] as unknown as (
-        request: ApiRequest & { signal: AbortSignal },
+        request: Omit<ApiRequest, 'names'> & { headers: Readonly<Record<string, string>>; idempotencyKey?: string; signal: AbortSignal },
       ) => Promise<never>;
-      const answer = await method({ ...request, headers: rest, signal, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) });
+      const answer = await method({ ...request, headers, signal, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) });
       leases.remember(answer);
       // Over HTTP a change does not renew a lease, as it does inside the service.
-      const token = headers['x-lease-token'];
+      const token = names.lease_token;
       if (route.id === 'patchPacket' && token !== undefined && (answer as Partial<Packet>).lease?.expires_at)
         await client
           .renewLease({ params: { id: request.params!.id! }, headers: { 'x-lease-token': token }, signal })
@@ -77,9 +78,9 @@ class Leases {
     if (this.#tokens.size > maxLeases) this.#tokens.delete(this.#tokens.keys().next().value!);
   }
 
-  /** The headers of a request that an agent makes for a packet, with the token that it left out. */
-  completed(headers: Readonly<Record<string, string>>, id: string | undefined): Readonly<Record<string, string>> {
-    const token = id === undefined ? undefined : this.#tokens.get(id.toLowerCase());
-    return token === undefined || headers['x-agent-id'] === undefined ? headers : { 'x-lease-token': token, ...headers };
+  /** What a request of an agent for a packet names, with the token that it left out. */
+  completed(names: ChangeNames, id: string | undefined): ChangeNames {
+    const token = id === undefined || names.agent === undefined ? undefined : this.#tokens.get(id.toLowerCase());
+    return { ...names, lease_token: names.lease_token ?? token };
   }
 }

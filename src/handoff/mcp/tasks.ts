@@ -4,8 +4,9 @@ import { type Status, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import { askedStatus, finalStatuses } from '../rules/packet-life.ts';
 import { followedQuestion } from './questions.ts';
-import { answerOf, changed, must, type ToolResult } from './results.ts';
-import { changeHeaders, type Session } from './session.ts';
+import { present } from '../face/call.ts';
+import { answerOf, changed, type ToolResult } from './results.ts';
+import type { Session } from './session.ts';
 
 /** A task of the Tasks extension (`io.modelcontextprotocol/tasks`), as it is when somebody reads it. */
 export interface Task {
@@ -52,7 +53,7 @@ export function waitTask(packet: Packet, wanted: readonly Status[]): Task {
 export async function taskOf(session: Session, taskId: string): Promise<Task | undefined> {
   const subject = subjectOf(taskId);
   if (subject === undefined) return undefined;
-  const packet = must(await session.packet(subject.packetId));
+  const packet = present(await session.packet(subject.packetId));
   if (subject.kind === 'ask') return askedTask(session, subject, packet);
   const isOver = subject.wanted.includes(packet.status) || finalStatuses.includes(packet.status);
   return isOver ? completed(subject, packet, changed(packet)) : working(subject, packet);
@@ -66,13 +67,13 @@ export async function cancelTask(session: Session, taskId: string): Promise<bool
   const subject = subjectOf(taskId);
   if (subject === undefined) return false;
   const { packetId: id } = subject;
-  const packet = must(await session.packet(id));
+  const packet = present(await session.packet(id));
   if (subject.kind !== 'ask' || packet.status !== askedStatus) return true;
   // What became of its question is withdrawn, and no other one.
   const { question_id } = await followedQuestion(session, id, subject.questionId);
   if (packet.hitl?.question_id === question_id) {
-    const headers = changeHeaders({ agent: session.agentId, if_revision: packet.revision });
-    await session.call(routes.withdrawQuestion, { params: { id }, headers });
+    const names = { agent: session.agentId, if_revision: packet.revision };
+    await session.call(routes.withdrawQuestion, { params: { id }, names });
   }
   return true;
 }

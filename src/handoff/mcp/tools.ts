@@ -4,9 +4,10 @@ import { routes } from '../model/api.ts';
 import type { Scope } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import { answeredQuestion, askedIn } from './questions.ts';
-import { answerOf, changed, must, type ToolResult, toldOf } from './results.ts';
+import { present } from '../face/call.ts';
+import { answerOf, changed, type ToolResult, toldOf } from './results.ts';
 import { defaultLeaseSeconds, inputs, maxWaitSeconds, outputs } from './schemas.ts';
-import { agentOf, changeHeaders, type Session } from './session.ts';
+import { agentOf, type Session } from './session.ts';
 import { askTask, type Task, waitTask } from './tasks.ts';
 import { briefText, fenced } from './text.ts';
 
@@ -68,7 +69,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
         ...{ decisions, actions, dependencies, not_before, due_at },
       };
       const { idempotency_key } = args;
-      const packet = must(await call(routes.createPacket, { body: defined(body), headers: changeHeaders({ agent, idempotency_key }) }));
+      const packet = present(await call(routes.createPacket, { body: defined(body), names: { agent, idempotency_key } }));
       return { structured: packet, text: `Packet ${packet.id} waits for ${JSON.stringify(target_agent)}.` };
     },
   }),
@@ -82,8 +83,8 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     annotations: writes,
     run: async ({ idempotency_key, lease_seconds, ...args }, session) => {
       const agent_id = agentOf(session, args.agent_id);
-      const headers = changeHeaders({ agent: agent_id, idempotency_key });
-      const packet = await session.call(routes.claimNext, { body: { ...args, ...leaseOf(lease_seconds), agent_id }, headers });
+      const names = { agent: agent_id, idempotency_key };
+      const packet = await session.call(routes.claimNext, { body: { ...args, ...leaseOf(lease_seconds), agent_id }, names });
       if (packet === undefined) return { structured: { packet: null }, text: 'No packet waits for you now.' };
       return { structured: { packet }, text: await claimedText(session, packet) };
     },
@@ -96,9 +97,9 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     annotations: writes,
     run: async ({ packet_id: id, idempotency_key, lease_seconds, ...args }, session) => {
       const agent_id = agentOf(session, args.agent_id);
-      const headers = changeHeaders({ agent: agent_id, idempotency_key });
-      const packet = must(
-        await session.call(routes.claimPacket, { params: { id }, body: { ...args, ...leaseOf(lease_seconds), agent_id }, headers }),
+      const names = { agent: agent_id, idempotency_key };
+      const packet = present(
+        await session.call(routes.claimPacket, { params: { id }, body: { ...args, ...leaseOf(lease_seconds), agent_id }, names }),
       );
       return { structured: packet, text: await claimedText(session, packet) };
     },
@@ -110,8 +111,8 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     output: outputs.lease,
     annotations: repeats,
     run: async ({ packet_id: id, agent_id, lease_token, ...body }, session) => {
-      const headers = changeHeaders({ agent: actingAgent(session, agent_id), lease_token });
-      const answer = must(await session.call(routes.renewLease, { params: { id }, body, headers }));
+      const names = { agent: actingAgent(session, agent_id), lease_token };
+      const answer = present(await session.call(routes.renewLease, { params: { id }, body, names }));
       return { structured: answer, text: `The lease expires at ${answer.lease.expires_at}.` };
     },
   }),
@@ -123,7 +124,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     annotations: repeats,
     run: async ({ packet_id: id, agent_id, lease_token }, session) => {
       const agent = agentOf(session, agent_id);
-      return changed(await session.call(routes.releasePacket, { params: { id }, headers: changeHeaders({ agent, lease_token }) }));
+      return changed(await session.call(routes.releasePacket, { params: { id }, names: { agent, lease_token } }));
     },
   }),
 
@@ -145,14 +146,14 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     annotations: writes,
     run: async (args, session) => {
       const { packet_id: id, agent_id, lease_token, if_revision, wait_seconds = maxWaitSeconds, ...body } = args;
-      const headers = changeHeaders({ agent: actingAgent(session, agent_id), lease_token, if_revision });
-      const packet = must(await session.call(routes.askQuestion, { params: { id }, body: defined(body), headers }));
+      const names = { agent: actingAgent(session, agent_id), lease_token, if_revision };
+      const packet = present(await session.call(routes.askQuestion, { params: { id }, body: defined(body), names }));
       const questionId = await askedIn(session, packet, args.key);
       if (session.takesTasks) return askTask(packet, questionId);
       const isLatest = packet.hitl?.question_id === questionId;
       if (wait_seconds === 0 && isLatest) return answerOf(packet, toldOf(packet, session.now()));
       const told = await answeredQuestion(session, packet, questionId, wait_seconds);
-      return answerOf(must(await session.packet(id)), told);
+      return answerOf(present(await session.packet(id)), told);
     },
   }),
 
@@ -164,12 +165,12 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     waitsFor: maxWaitSeconds,
     annotations: reads,
     run: async ({ packet_id: id, question_id, wait_seconds = maxWaitSeconds }, session) => {
-      const packet = must(await session.packet(id));
+      const packet = present(await session.packet(id));
       await keepLease(session, id, packet);
       const questionId = question_id ?? packet.hitl?.question_id ?? null;
       if (questionId === null) return answerOf(packet, toldOf(packet, session.now()));
       const told = await answeredQuestion(session, packet, questionId, wait_seconds);
-      return answerOf(must(await session.packet(id)), told);
+      return answerOf(present(await session.packet(id)), told);
     },
   }),
 
@@ -201,7 +202,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     annotations: reads,
     run: async ({ packet_id: id, statuses: wanted, wait_seconds = maxWaitSeconds }, session) => {
       const { call, takesTasks } = session;
-      const packet = must(await session.packet(id));
+      const packet = present(await session.packet(id));
       await keepLease(session, id, packet);
       if (wanted.includes(packet.status)) return changed(packet);
       if (takesTasks) return waitTask(packet, wanted);
@@ -216,7 +217,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     annotations: reads,
     run: async ({ text, statuses: wanted, tags, limit = 10, ...rest }, { call }) => {
       const query = defined({ ...rest, q: text, limit, status: wanted?.join(','), tags: tags?.join(',') });
-      const page = must(text === undefined ? await call(routes.listPackets, { query }) : await call(routes.searchPackets, { query }));
+      const page = present(text === undefined ? await call(routes.listPackets, { query }) : await call(routes.searchPackets, { query }));
       const lines = page.packets.map(({ id, status, metadata, context }) =>
         [id, status, `for ${metadata.target_agent.id}`, context.summary.slice(0, 200).toWellFormed()].join(' | '),
       );
@@ -234,7 +235,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     output: outputs.packet,
     annotations: reads,
     run: async ({ packet_id: id }, session) => {
-      const packet = must(await session.packet(id));
+      const packet = present(await session.packet(id));
       await keepLease(session, id, packet);
       return { structured: packet, text: fenced(JSON.stringify(packet)) };
     },
@@ -246,7 +247,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     output: outputs.brief,
     annotations: reads,
     run: async ({ packet_id: id, ...query }, session) => {
-      const brief = must(await session.call(routes.packetBrief, { params: { id }, query }));
+      const brief = present(await session.call(routes.packetBrief, { params: { id }, query }));
       await keepLease(session, id);
       return { structured: brief, text: fenced(briefText(brief)) };
     },
@@ -258,7 +259,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     output: outputs.history,
     annotations: reads,
     run: async ({ packet_id: id }, session) => {
-      const history = must(await session.call(routes.packetHistory, { params: { id } }));
+      const history = present(await session.call(routes.packetHistory, { params: { id } }));
       await keepLease(session, id);
       const lines = history.events.map(({ timestamp, event_type, actor }) => `${timestamp} ${event_type} by ${actor}`);
       return { structured: history, text: fenced(lines.join('\n')) };
@@ -311,7 +312,7 @@ async function keepLease(session: Session, id: string, found?: Packet): Promise<
   // What the agent asked for is read already: a lease that can't be renewed, or a key that may only read, changes nothing of it.
   const packet = found ?? (await session.packet(id).catch(() => undefined));
   if (!packet?.lease?.expires_at || packet.claimed_by?.agent_id !== agent) return;
-  await session.call(routes.renewLease, { params: { id }, body: {}, headers: changeHeaders({ agent }) }).catch(() => undefined);
+  await session.call(routes.renewLease, { params: { id }, body: {}, names: { agent } }).catch(() => undefined);
 }
 
 type Change = { packet_id: string; agent_id?: string; lease_token?: string; if_revision?: number };
@@ -319,8 +320,8 @@ type Change = { packet_id: string; agent_id?: string; lease_token?: string; if_r
 /** Changes a packet by PATCH. */
 async function patch(args: Change, session: Session, body: Record<string, unknown>): Promise<ToolResult> {
   const { packet_id: id, agent_id, lease_token, if_revision } = args;
-  const headers = changeHeaders({ agent: actingAgent(session, agent_id), lease_token, if_revision });
-  return changed(await session.call(routes.patchPacket, { params: { id }, body: defined(body), headers }));
+  const names = { agent: actingAgent(session, agent_id), lease_token, if_revision };
+  return changed(await session.call(routes.patchPacket, { params: { id }, body: defined(body), names }));
 }
 
 /** The text for the agent that has claimed a packet: how to go on, and the brief. */

@@ -24,6 +24,8 @@ export interface HandlerContext<Context> {
   readonly endSignal: AbortSignal;
   /** The protocol of a call inside the process, such as `a2a`; undefined for a request of HTTP. */
   readonly via: string | undefined;
+  /** Who acts by a call inside the process; a request of HTTP may name it in a header. */
+  readonly actor: string | undefined;
 }
 
 /** A request to a mounted route, from its admission to its response. V8 makes a map for each object literal with accessors, so this is a class. */
@@ -39,6 +41,7 @@ export class Exchange<Context> implements HandlerContext<Context> {
   /** Why the body was refused. */
   refusal: unknown;
   readonly via = undefined;
+  readonly actor = undefined;
   /** The bytes that this request holds of the memory budget for large bodies. */
   held = 0;
   /** Whether its handler has begun. */

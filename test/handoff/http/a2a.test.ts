@@ -212,9 +212,17 @@ for (const store of stores) {
       assert.equal((await a2a(service, 'CancelTask', { id })).body.result?.status.state, 'TASK_STATE_CANCELED');
       assert.equal((await a2a(service, 'CancelTask', { id })).body.error.code, -32002);
       const leased = await newTask(service);
-      await claim(service, leased.id, { lease_seconds: 60 });
-      assert.equal((await a2a(service, 'CancelTask', { id: leased.id })).body.error.code, -32002);
+      const { lease } = (await claim(service, leased.id, { lease_seconds: 60 })).body;
+      const { key } = (await service.call('POST', '/keys', { body: { name: 'worker' } })).body;
+      const { error } = (await a2a(service, 'CancelTask', { id: leased.id }, { key })).body;
+      assert.deepEqual([error.code, error.message], [-32002, 'resolver holds a lease on the packet; its token goes in metadata.lease_token.']);
       assert.equal((await a2a(service, 'GetTask', { id: leased.id })).body.result.status.state, 'TASK_STATE_WORKING');
+      const byHolder = await a2a(service, 'CancelTask', { id: leased.id, metadata: { lease_token: lease.token } }, { key });
+      assert.equal(byHolder.body.result?.status.state, 'TASK_STATE_CANCELED', byHolder.text);
+      const other = await newTask(service);
+      await claim(service, other.id, { lease_seconds: 60 });
+      const byAdmin = await a2a(service, 'CancelTask', { id: other.id });
+      assert.equal(byAdmin.body.result?.status.state, 'TASK_STATE_CANCELED', byAdmin.text);
     });
 
     test('streams a task from its message to its end: states, question and artifacts', async () => {

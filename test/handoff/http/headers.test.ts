@@ -5,7 +5,7 @@ import { type CreateRequest, createFallbackClient, createHandoffClient } from '.
 import { nodeTransport } from '../../../src/handoff/cli/node-transport.ts';
 import { fetchTransport } from '../../../src/kit/transport.ts';
 import { callTool } from '../../support/mcp.ts';
-import { packetRequest } from '../../support/service.ts';
+import { createPacket, packetRequest } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -35,6 +35,16 @@ for (const store of stores) {
       assert.deepEqual((await callTool(service, 'hand_over', args, { agent: null })).structuredContent, made);
       const { entries } = (await service.call('GET', `/audit?packet_id=${made.id}`)).body;
       assert.deepEqual([entries.length, entries[0].actor], [1, `agent:${agent}`]);
+    });
+
+    test('tools of MCP take every agent that a body of the API takes [H770]', async () => {
+      const service = await shareService(store);
+      for (const agent_id of ['é'.repeat(130), 'é'.repeat(300)]) {
+        const [one, other] = [await createPacket(service), await createPacket(service)];
+        const byRest = await service.call('POST', `/packets/${one.id}/claim`, { body: { agent_id } });
+        const byTool = await callTool(service, 'claim', { packet_id: other.id, agent_id }, { agent: null });
+        assert.deepEqual([byRest.status, byTool.structuredContent?.claimed_by?.agent_id], [200, agent_id], JSON.stringify(byTool));
+      }
     });
   });
 }
