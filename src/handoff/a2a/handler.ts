@@ -347,7 +347,9 @@ async function cancel(
   } catch (error) {
     const { code, message } = refusalOf(error);
     if (code === 'LEASE_LOST' && packet.lease !== null)
-      throw new TaskNotCancelableError(`${packet.claimed_by?.agent_id} holds a lease on the packet; its token goes in metadata.lease_token.`);
+      throw new TaskNotCancelableError(
+        `${packet.claimed_by?.agent_id} holds a lease on the packet; its token goes in metadata.lease_token.`,
+      );
     if (code === 'LEASE_LOST' || code === 'CONFLICT' || code === 'PRECONDITION_FAILED') throw new TaskNotCancelableError(message);
     throw error;
   }

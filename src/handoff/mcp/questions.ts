@@ -1,7 +1,7 @@
+import { present } from '../face/call.ts';
 import { routes } from '../model/api.ts';
 import type { Packet } from '../model/packet.ts';
-import { present } from '../face/call.ts';
-import { type ToldQuestion } from './results.ts';
+import type { ToldQuestion } from './results.ts';
 import type { Session } from './session.ts';
 
 /** The most changes of an open question that its asker follows. */

@@ -1,7 +1,7 @@
 import { invalid } from '../../kit/errors.ts';
+import { present } from '../face/call.ts';
 import { routes } from '../model/api.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
-import { present } from '../face/call.ts';
 import type { Session } from './session.ts';
 import { briefText, fenced } from './text.ts';
 

@@ -1,10 +1,10 @@
 import { isId } from '../../kit/id.ts';
+import { present } from '../face/call.ts';
 import { routes } from '../model/api.ts';
 import { type Status, statuses } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import { askedStatus, finalStatuses } from '../rules/packet-life.ts';
 import { followedQuestion } from './questions.ts';
-import { present } from '../face/call.ts';
 import { answerOf, changed, type ToolResult } from './results.ts';
 import type { Session } from './session.ts';
 

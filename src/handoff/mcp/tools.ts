@@ -1,10 +1,10 @@
 import type { Static, TObject } from 'typebox';
 import { readJson } from '../../kit/json.ts';
+import { present } from '../face/call.ts';
 import { routes } from '../model/api.ts';
 import type { Scope } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
 import { answeredQuestion, askedIn } from './questions.ts';
-import { present } from '../face/call.ts';
 import { answerOf, changed, type ToolResult, toldOf } from './results.ts';
 import { defaultLeaseSeconds, inputs, maxWaitSeconds, outputs } from './schemas.ts';
 import { agentOf, type Session } from './session.ts';

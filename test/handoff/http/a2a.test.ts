@@ -215,7 +215,10 @@ for (const store of stores) {
       const { lease } = (await claim(service, leased.id, { lease_seconds: 60 })).body;
       const { key } = (await service.call('POST', '/keys', { body: { name: 'worker' } })).body;
       const { error } = (await a2a(service, 'CancelTask', { id: leased.id }, { key })).body;
-      assert.deepEqual([error.code, error.message], [-32002, 'resolver holds a lease on the packet; its token goes in metadata.lease_token.']);
+      assert.deepEqual(
+        [error.code, error.message],
+        [-32002, 'resolver holds a lease on the packet; its token goes in metadata.lease_token.'],
+      );
       assert.equal((await a2a(service, 'GetTask', { id: leased.id })).body.result.status.state, 'TASK_STATE_WORKING');
       const byHolder = await a2a(service, 'CancelTask', { id: leased.id, metadata: { lease_token: lease.token } }, { key });
       assert.equal(byHolder.body.result?.status.state, 'TASK_STATE_CANCELED', byHolder.text);
