@@ -64,6 +64,32 @@ describe('docs/agents.md', () => {
   });
 });
 
+describe('docs/recipes.md', () => {
+  const recipes = read('docs/recipes.md');
+
+  test('quotes messages that the services and their programs print', () => {
+    const source = projectFiles('src/**/*.ts').map(read).join('\n');
+    const [, table = ''] = recipes.split('<!-- messages -->');
+    const quoted = [...table.matchAll(/^\| `([^`]+)` \|/gm)].map(([, message = '']) => message);
+    assert.ok(quoted.length >= 10);
+    assert.deepEqual(
+      quoted.filter((message) => !source.includes(message)),
+      [],
+    );
+  });
+
+  test('has commands and options of service-cli that exist', () => {
+    const reference = read('docs/cli.md');
+    const commands = [...recipes.matchAll(/npx service-cli ((?:[a-z][a-z-]* ?)+)(.*)/g)];
+    assert.ok(commands.length >= 5);
+    for (const [line, words = '', rest = ''] of commands) {
+      const section = new RegExp(`^#+ service-cli ${words.trim()}(?: &lt;.*)?$(.*?)(?=^#)`, 'ms').exec(`${reference}\n#`);
+      assert.ok(section !== null, line);
+      for (const [option] of rest.matchAll(/--[a-z-]+/g)) assert.ok(section[1]!.includes(`\`${option} `), `${option} in ${line}`);
+    }
+  });
+});
+
 describe('The records of decisions', () => {
   test('the dependencies have a row for exactly the packages of package.json', () => {
     const { dependencies, devDependencies } = JSON.parse(read('package.json'));

@@ -8,7 +8,7 @@ test('A comma-separated list has no empty items, and no spaces around items', ()
   assert.deepEqual(quotedList(' a, b c ,,d'), ['a', 'b c', 'd']);
 });
 
-test('An item in quotation marks has commas, spaces and doubled quotation marks', () => {
+test('An item in quotation marks has commas, spaces and doubled quotation marks [H408]', () => {
   assert.deepEqual(quotedList('"a, b" , " c ","say ""hi""",d'), ['a, b', ' c ', 'say "hi"', 'd']);
   // What is no quoted item is taken as it is.
   assert.deepEqual(quotedList('"a,b,c"d'), ['"a', 'b', 'c"d']);

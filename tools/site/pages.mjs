@@ -28,6 +28,7 @@ export const groups = [
     text: 'Running the services',
     pages: {
       'docs/production.md': 'Production',
+      'docs/recipes.md': 'Recipes by task',
       'docs/large-deployments.md': 'Large deployments',
       'docs/growth.md': 'Disk space',
       'docs/settings.md': 'Settings',
