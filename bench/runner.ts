@@ -98,7 +98,7 @@ async function drilledCalls(base: string, count: number): Promise<LoadResult> {
   const allow = parseAllowList(['127.0.0.1']);
   const outgoing = new Outgoing({ guard: createGuard({ allow, plainHttp: true, setting: 'SERVICE_LIVE_ALLOW' }) });
   const now = () => performance.now();
-  const transport = createRealTransport({ mode: 'drill', outgoing, clock: () => new Date(), now, keyOf: () => undefined, stream: false });
+  const transport = createRealTransport({ mode: 'drill', outgoing, clock: () => new Date(), now, keyOf: () => undefined });
   const drilled = createEngine(define({ name: 'drill', providers: [{ name: 'a', model_id: 'model-0', api_base: base }] }));
   const [scene] = planOf(drilled, { mode: 'drill', preset: 'healthy' });
   const { signal } = new AbortController();

@@ -183,6 +183,8 @@ describe('A finding', () => {
   const difference = {
     provider: 'gpt-4o',
     condition: 'server_error' as const,
+    kind: 'calls' as const,
+    stream: false,
     expected: {
       calls: [
         { provider: 'gpt-4o', calls: 4 },

@@ -7,10 +7,23 @@ interface Upstream {
   readonly base: string;
   readonly protocol?: 'openai' | 'anthropic';
   readonly retries: ReadonlyMap<number | null, number>;
+  /** The limits of its streams. */
+  readonly firstTokenMs?: number;
+  readonly idleMs?: number;
 }
 
 /** What a gateway does wrong on purpose. */
-export type Flaw = 'one retry too few' | 'wrong order' | 'swallowed 429' | 'second call after success' | 'call after the answer';
+export type Flaw =
+  | 'one retry too few'
+  | 'wrong order'
+  | 'swallowed 429'
+  | 'second call after success'
+  | 'call after the answer'
+  | 'retries after content'
+  | 'duplicates text'
+  | 'swallows an error event'
+  | 'drops tools'
+  | 'ignores first_token_ms';
 
 export interface TestGateway {
   /** Its base URL. */
@@ -47,7 +60,9 @@ export async function serveGateway(upstreams: readonly Upstream[], { port = 0, f
     seen.push(request.headers);
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    await route(Buffer.concat(chunks).toString(), upstreams, flaw, response);
+    const { tools, ...others } = JSON.parse(Buffer.concat(chunks).toString()) as { stream?: boolean; tools?: unknown };
+    const body = JSON.stringify({ ...others, ...(tools === undefined || flaw === 'drops tools' ? {} : { tools }) });
+    await (others.stream === true ? routeStream : route)(body, upstreams, flaw, response);
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   return server;
@@ -110,8 +125,78 @@ async function route(body: string, upstreams: readonly Upstream[], flaw: Flaw | 
 
 /** An answer of OpenAI's form with the text of any provider. */
 function answer(text: string): string {
-  const found = text === '' ? {} : (JSON.parse(text) as { choices?: unknown });
+  const found = text === '' ? {} : (JSON.parse(text) as { choices?: unknown; content?: { text?: string }[] });
   if (found.choices !== undefined) return text;
-  const content = 'Something else.';
+  const content = found.content?.[0]?.text ?? 'Something else.';
   return JSON.stringify({ choices: [{ message: { role: 'assistant', content }, finish_reason: 'stop' }] });
+}
+
+const done = 'data: [DONE]\n\n';
+const failed = 'data: {"error": {"message": "It failed.", "type": "server_error"}}\n\n';
+const isContent = (event: string) => /"content":"[^"]|"tool_calls"/.test(event);
+
+/** The events of a stream. @throws Error if it ends early, is late, or has an error or a part that is no JSON */
+async function* eventsOf({ base, firstTokenMs, idleMs }: Upstream, body: string, flaw: Flaw | undefined): AsyncGenerator<string> {
+  const ending = new AbortController();
+  const limited = (ms: number | undefined) => (ms === undefined ? undefined : setTimeout(() => ending.abort(), ms));
+  let timer = limited(flaw === 'ignores first_token_ms' ? undefined : firstTokenMs);
+  try {
+    const headers = { 'content-type': 'application/json' };
+    const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(3_000)]);
+    const response = await fetch(`${base}/chat/completions`, { method: 'POST', headers, body, signal });
+    if (response.status !== 200) throw new Error(String(response.status), { cause: response.status });
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const chunk of response.body!) {
+      text += decoder.decode(chunk, { stream: true });
+      const events = text.split('\n\n');
+      text = events.pop()!;
+      for (const event of events) {
+        if (!event.endsWith('[DONE]') && 'error' in JSON.parse(event.slice('data: '.length))) throw new Error('An error event.');
+        if (isContent(event)) {
+          clearTimeout(timer);
+          timer = limited(idleMs);
+        }
+        yield `${event}\n\n`;
+        if (event.endsWith('[DONE]')) return;
+      }
+    }
+    throw new Error('The stream has no final event.');
+  } finally {
+    clearTimeout(timer);
+    ending.abort();
+  }
+}
+
+/** Sends the stream of the first provider that has content, and no other behind that. */
+async function routeStream(body: string, upstreams: readonly Upstream[], flaw: Flaw | undefined, response: ServerResponse): Promise<void> {
+  let hasContent = false;
+  for (const upstream of upstreams) {
+    for (let count = 0; ; count += 1) {
+      let held = '';
+      try {
+        for await (const event of eventsOf(upstream, body, flaw)) {
+          held += isContent(event) && flaw === 'duplicates text' ? event + event : event;
+          if (!isContent(event) && !hasContent) continue;
+          if (!hasContent) response.writeHead(200, { 'content-type': 'text/event-stream' });
+          hasContent = true;
+          response.write(held);
+          held = '';
+        }
+        if (!hasContent) response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.end(held);
+        return;
+      } catch (error) {
+        const { cause } = error as Error;
+        const retries = (upstream.retries.get(typeof cause === 'number' ? cause : null) ?? 0) - (flaw === 'one retry too few' ? 1 : 0);
+        if (hasContent && flaw !== 'retries after content') {
+          response.end(flaw === 'swallows an error event' ? done : failed);
+          return;
+        }
+        if (hasContent ? count > 0 : count >= retries) break;
+      }
+    }
+  }
+  if (hasContent) response.end(failed);
+  else response.writeHead(502, { 'content-type': 'application/json' }).end('{}');
 }

@@ -14,6 +14,9 @@ import { handlersOf } from './handlers.ts';
 /** The largest body of a call of a fake provider, in bytes. */
 const maxBodyBytes = 1024 * 1024;
 
+/** How long a client has to read what was sent before the connection breaks, in milliseconds. */
+const readMs = 150;
+
 /** The paths of the fake providers. Their token is their key. */
 const fakePrefix = '/rehearsal/';
 
@@ -82,27 +85,36 @@ function answer(reply: FastifyReply, rehearsal: Rehearsal, call: FakeRequest, le
   const { reaction, latencyMs, done } = rehearsal.answerCall(call, () => {
     response.destroy();
   });
-  const timer = latencyMs > 0 ? setTimeout(() => react(response, reaction), latencyMs) : undefined;
+  const timers: NodeJS.Timeout[] = [];
+  const later = (act: () => void, ms: number) => void timers.push(setTimeout(act, ms));
   response.once('close', () => {
-    clearTimeout(timer);
+    for (const timer of timers) clearTimeout(timer);
     done();
     leave();
   });
-  if (timer === undefined) react(response, reaction);
+  if (latencyMs > 0) later(() => react(response, reaction, later), latencyMs);
+  else react(response, reaction, later);
 }
 
-function react(response: ServerResponse, reaction: FakeExchange['reaction']): void {
+function react(response: ServerResponse, reaction: FakeExchange['reaction'], later: (act: () => void, ms: number) => void): void {
   if (reaction === 'silence') return;
   if (reaction === 'broken') {
     response.socket?.resetAndDestroy();
     return;
   }
-  const { status, headers, body, then } = reaction;
+  const { status, headers, body, later: rest, then } = reaction;
+  if (rest !== undefined) {
+    response.writeHead(status, headers);
+    response.write(body);
+    later(() => response.end(rest.body), rest.afterMs);
+    return;
+  }
   if (then === 'end') {
     response.writeHead(status, { ...headers, 'content-length': Buffer.byteLength(body) }).end(body);
     return;
   }
   response.writeHead(status, headers);
   if (then === 'silence') response.write(body);
-  else response.write(body, () => response.destroy());
+  // Clients throw what they have not read away when the connection breaks.
+  else response.write(body, () => later(() => response.destroy(), readMs));
 }

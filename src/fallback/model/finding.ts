@@ -17,6 +17,7 @@ export const Finding = described('What an import left out of a file, or what the
     Type.String({ example: 'LiteLLM 1.106.2 and 1.110.2' }),
     'The program and its versions with which this was measured; null for advice, and for what was not.',
   ),
+  stream: Type.Optional(Type.Literal(true, { description: 'Present if it only concerns streamed answers.' })),
 });
 export type Finding = Static<typeof Finding>;
 
@@ -24,11 +25,16 @@ export type Finding = Static<typeof Finding>;
 interface Failed {
   readonly provider: string;
   readonly condition: Condition | null;
+  /** Whether its answer was streamed; undefined if that is not known, null for both. */
+  readonly stream?: boolean | null;
 }
 
 /** Whether a finding is about a failure: it names the condition, and the provider or none in particular. */
-export const concerns = ({ provider, condition }: Pick<Finding, 'provider' | 'condition'>, failed: Failed): boolean =>
-  condition !== null && condition === failed.condition && (provider === null || provider === failed.provider);
+export const concerns = ({ provider, condition, stream }: Pick<Finding, 'provider' | 'condition' | 'stream'>, failed: Failed): boolean =>
+  condition !== null &&
+  condition === failed.condition &&
+  (provider === null || provider === failed.provider) &&
+  (stream === undefined || failed.stream === undefined || failed.stream === stream);
 
 const findingExample: Finding = {
   kind: 'calls',

@@ -82,10 +82,17 @@ export function runsOf(calls: readonly { readonly provider: string }[]): CallRun
   return runs;
 }
 
+/** What differs: the calls, their end, or what the caller got. */
+export const differenceKinds = ['calls', 'end', 'received'] as const;
+
 /** A difference between the chain and the gateway, in one or several prompts. */
 export const Difference = described('What the gateway does otherwise than the chain says.', {
   provider: Type.String({ description: 'The provider whose failure, or answer, is followed by something else.' }),
   condition: orNull(choice(conditions), 'How it failed; null if it answered.'),
+  kind: choice(differenceKinds, {
+    description: '`calls`: other calls. `end`: the same calls with another end. `received`: the same calls and the same end, but the caller got something else.',
+  }),
+  stream: orNull(Type.Boolean(), 'Whether the answers were streamed; null if it is the same for both.'),
   expected: Course,
   actual: Course,
   prompts: count('In how many prompts.'),

@@ -5,9 +5,10 @@ import { actions, ChainDefinition, conditions, definitionExample, ruleConditions
 import { count, exampleId, exampleTime, milliseconds, optional, rate, whole } from './common.ts';
 import { Finding } from './finding.ts';
 import { Agreement, Difference, Expected, Gateway } from './rehearsal.ts';
+import { Received, RequestShape, SentShape } from './request.ts';
 
 export const modes = ['simulate', 'drill', 'live', 'rehearsal'] as const;
-export const presets = ['coverage', 'healthy', 'primary_down', 'cascade', 'flap', 'blackout'] as const;
+export const presets = ['coverage', 'healthy', 'primary_down', 'cascade', 'flap', 'blackout', 'streams'] as const;
 export const testStatuses = ['running', 'completed', 'failed', 'cancelled'] as const;
 export const verdicts = ['pass', 'partial', 'lost_as_ruled', 'fail', 'differs'] as const;
 
@@ -35,6 +36,18 @@ export const InjectedFaultRequest = described('An injected failure of a provider
   status_code: optional(whole(100, 599, "The HTTP status it fails with. Default: the condition's usual status.")),
   retry_after_ms: optional(whole(0, 86_400_000, 'The value of Retry-After.')),
   latency_ms: optional(whole(0, 3_600_000, "How long the call takes. Beyond the provider's `timeout_ms` it is a timeout.")),
+  after_chunks: optional(whole(0, 100, 'The parts of content that a stream sends before it goes wrong; 0: none. Default: 1.')),
+  stall_ms: optional(
+    whole(
+      1,
+      3_600_000,
+      'How long a stream is silent behind these parts; then it goes on. Beyond `first_token_ms` or `idle_ms` it is a failure, which then need not be named.',
+    ),
+  ),
+  error_event: optional(Type.Boolean({ description: 'Whether the stream ends with an error event.' })),
+  malformed_chunk: optional(Type.Boolean({ description: 'Whether a part of the stream is no JSON; the others follow it.' })),
+  cut_tool_call: optional(Type.Boolean({ description: 'Whether the stream ends within the arguments of a tool. It needs `tools`.' })),
+  no_final_event: optional(Type.Boolean({ description: 'Whether the stream ends, as it should, but without its final event.' })),
 });
 
 export const TestRequest = described('The test to run.', {
@@ -68,7 +81,8 @@ export const TestRequest = described('The test to run.', {
     }),
   ),
   deadline_ms: optional(whole(1, 3_600_000, 'The longest duration of a prompt, end to end; then it fails with `timeout`.')),
-  stream: optional(Type.Boolean({ description: 'Whether real calls request a streaming answer. Default: false.' })),
+  stream: optional(Type.Boolean({ description: 'The same as `request.stream`, for real calls.' })),
+  request: optional(RequestShape),
   gateway: optional(Gateway),
 });
 
@@ -109,6 +123,8 @@ export const PromptResult = described('The result of a prompt.', {
   latency_ms: milliseconds('End to end, including failed attempts and waits.'),
   error: orNull(condition, 'The final failure; null if the prompt was served.'),
   attempts: Type.Array(Attempt, { description: 'The first calls, in order: at most 100, and at most 16 MiB in a result.' }),
+  request: Type.Optional(SentShape),
+  received: Type.Optional(Received),
   expected: Type.Optional(Expected),
   agrees: Type.Optional(
     Type.Boolean({ description: 'With the mode `rehearsal`: whether the gateway did what the chain says. Waits are not compared.' }),
@@ -286,4 +302,4 @@ export const testExample: TestResult = {
 };
 
 /** The schemas of tests that the API description names. */
-export const testSchemas = { InjectedFaultRequest, TestRequest, Attempt, PromptResult, Check, TestResult };
+export const testSchemas = { InjectedFaultRequest, RequestShape, Received, TestRequest, Attempt, PromptResult, Check, TestResult };

@@ -5,17 +5,20 @@ import { OutgoingError, type OutgoingFailure } from '../../kit/outgoing/failures
 import type { Outgoing, OutgoingAnswer } from '../../kit/outgoing/outgoing.ts';
 import { retryAfterMs } from '../../kit/retry-after.ts';
 import { conditionOf, conditionOfAnswer, ofNoAnswer, ofStream } from '../rules/conditions.ts';
-import { callAddress, modelName, type Protocol, protocolOf } from '../rules/kinds.ts';
+import type { Endpoint } from '../model/request.ts';
+import { callAddress, endpointOf, modelName } from '../rules/kinds.ts';
+import type { Shape } from '../rules/shapes.ts';
 import { anthropic } from './anthropic.ts';
 import { openai } from './openai.ts';
 import { type Answer, arrayOf, type ChatProtocol, objectOf, textOf } from './protocol.ts';
+import { responses } from './responses.ts';
 import { StreamWatch } from './stream-watch.ts';
 import { type Call, type CallResult, failed } from './transport.ts';
 
 /** The size limits of answers and of error bodies, in bytes. */
 const maxAnswerBytes = 8 * 1024 * 1024;
 
-const protocols: Readonly<Record<Protocol, ChatProtocol>> = { openai, anthropic };
+const protocols: Readonly<Record<Endpoint, ChatProtocol>> = { chat: openai, messages: anthropic, responses };
 
 /** The dependencies of real calls. */
 export interface CallDependencies {
@@ -28,22 +31,51 @@ interface RealCall extends Pick<Call, 'provider' | 'prompt' | 'timeoutMs'> {
   readonly key: string | undefined;
   /** Further headers. */
   readonly headers?: Readonly<Record<string, string>>;
-  readonly stream: boolean;
+  readonly shape: Shape;
+  /** Whether the API is that of the shape, as a gateway has it, and not the provider's own. */
+  readonly isGateway?: boolean;
+  /** What is noted of the answer while it arrives. */
+  readonly received?: ReceivedAnswer;
   readonly signal: AbortSignal;
+}
+
+/** What has arrived of an answer. */
+export class ReceivedAnswer {
+  /** Null without a response. */
+  status: number | null = null;
+  /** The answer so far; undefined without one that can be read. */
+  answer: (() => Answer | undefined) | undefined;
+  /** When the first content of a stream arrived, by the clock; null if none did. */
+  firstContentAt: number | null = null;
+  readonly #now: () => number;
+
+  /** @param now a monotonic clock, in milliseconds */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  noteContent(hasContent: boolean): void {
+    if (hasContent) this.firstContentAt ??= this.#now();
+  }
 }
 
 /** Calls a provider once. The result contains no text of the provider except an error code. */
 export async function callProvider({ outgoing, clock }: CallDependencies, call: RealCall): Promise<CallResult> {
-  const { provider, prompt, key, headers: further, stream, timeoutMs, signal } = call;
-  const protocol = protocols[protocolOf(provider)];
-  const { headers, body } = protocol.request(provider, prompt, stream);
+  const { provider, prompt, key, headers: further, shape, isGateway = false, received, timeoutMs, signal } = call;
+  const { stream } = shape;
+  const endpoint = isGateway ? shape.endpoint : endpointOf(provider);
+  const protocol = protocols[endpoint];
+  // A real request is sent as it is only to the API that it is for.
+  const sent = shape.endpoint === endpoint ? shape : { ...shape, body: null };
+  const { headers, body } = protocol.request(provider, prompt, sent);
   const request = {
-    url: callAddress(provider)!,
+    url: callAddress(provider, endpoint)!,
     headers: {
       'content-type': 'application/json',
       accept: stream ? 'text/event-stream' : 'application/json',
       ...headers,
-      ...(key === undefined ? {} : protocol.keyHeaders(key)),
+      // Gateways take their own key in the same header at each of their APIs.
+      ...(key === undefined ? {} : (isGateway ? openai : protocol).keyHeaders(key)),
       ...further,
     },
     body,
@@ -64,7 +96,8 @@ export async function callProvider({ outgoing, clock }: CallDependencies, call: 
     } catch (error) {
       return watch.expired === null ? unanswered(failureOf(error)) : late;
     }
-    if (answer.status >= 200 && answer.status < 300) return read(answer, protocol, watch);
+    if (received !== undefined) received.status = answer.status;
+    if (answer.status >= 200 && answer.status < 300) return read(answer, protocol, watch, received);
     return refused(answer, { model: modelName(provider), key, clock });
   }
 }
@@ -141,12 +174,18 @@ function errorText(text: string): ErrorText {
 }
 
 /** The result of a 2xx, which is read completely. */
-async function read(answer: OutgoingAnswer, protocol: ChatProtocol, watch: StreamWatch): Promise<CallResult> {
+async function read(
+  answer: OutgoingAnswer,
+  protocol: ChatProtocol,
+  watch: StreamWatch,
+  received: ReceivedAnswer | undefined,
+): Promise<CallResult> {
   const { status } = answer;
   let found: Answer | undefined;
   try {
     const isStream = /^text\/event-stream\b/i.test(answer.headers['content-type'] ?? '');
-    found = isStream ? await readStream(answer, protocol, watch) : protocol.answerOf(readJson(await answer.text()));
+    found = isStream ? await readStream(answer, protocol, watch, received) : protocol.answerOf(readJson(await answer.text()));
+    if (!isStream && received !== undefined) received.answer = () => found;
   } catch (error) {
     if (watch.expired === ofStream.late) return late;
     if (watch.expired !== null) return interrupted(status, 'the stream stalled');
@@ -158,8 +197,8 @@ async function read(answer: OutgoingAnswer, protocol: ChatProtocol, watch: Strea
     return unusable(status, error.failure === 'too_large' ? 'too_large' : 'the answer was cut');
   }
   if (found === undefined) return unusable(status, 'the answer has no content');
-  const { text, finishReason, usage } = found;
-  const condition = conditionOfAnswer(text, finishReason);
+  const { text, toolCalls, finishReason, usage } = found;
+  const condition = toolCalls.length > 0 && text === '' ? null : conditionOfAnswer(text, finishReason);
   const error = condition === null ? null : condition === ofNoAnswer.unusable ? 'the answer is empty' : 'blocked by a content filter';
   return { condition, status_code: status, retry_after_ms: null, injected: false, error, charged: true, usage };
 }
@@ -177,14 +216,21 @@ const unusable = (status_code: number, error: string): CallResult => ({
 const interrupted = (status_code: number, error: string): CallResult => ({ ...unusable(status_code, error), condition: ofStream.broken });
 
 /** The answer of a stream. @throws OutgoingError if it ended early */
-async function readStream(answer: OutgoingAnswer, protocol: ChatProtocol, watch: StreamWatch): Promise<Answer> {
+async function readStream(
+  answer: OutgoingAnswer,
+  protocol: ChatProtocol,
+  watch: StreamWatch,
+  received: ReceivedAnswer | undefined,
+): Promise<Answer> {
   const reader = protocol.readStream();
+  if (received !== undefined) received.answer = () => reader.answer();
   let isWhole = false;
   const parser = createParser({
     onEvent: ({ event, data }) => {
       if (reader.take(event ?? '', data)) isWhole = true;
       // Noted for each event, since one that can't be read may follow in the same chunk.
       watch.note(reader.hasContent());
+      received?.noteContent(reader.hasContent());
     },
   });
   const decoder = new TextDecoder();

@@ -4,6 +4,7 @@ import type { Attempt } from '../model/test.ts';
 import { decide, type Engine, initialPosition, type NextStep, type Position } from '../rules/engine.ts';
 import { faultAt, type Scene } from '../rules/plan.ts';
 import { type Random, seeded } from '../rules/random.ts';
+import { sentShape } from '../rules/received.ts';
 import type { FinishedPrompt } from '../rules/statistics.ts';
 import type { CallResult, PromptClock, RunSignals, Transport } from './transport.ts';
 
@@ -97,9 +98,9 @@ class Walk {
     const start = this.#clock.elapsed();
     this.#start = start;
     const timeoutMs = deadlineMs === null ? provider.timeout_ms : Math.min(provider.timeout_ms, Math.max(deadlineMs - start, 1));
-    const { faults } = this.#scene;
+    const { faults, shape } = this.#scene;
     const fault = faults.length === 0 ? undefined : faultAt(this.#scene, { provider: current, nth: this.#nth, prompt: this.#index }, seed);
-    return this.#clock.call({ provider, prompt: this.#prompt, timeoutMs, fault, random: this.#inputs.random });
+    return this.#clock.call({ provider, prompt: this.#prompt, timeoutMs, fault, shape, random: this.#inputs.random });
   }
 
   /** Records a call; returns the finished prompt, or null if it continues. */
@@ -186,5 +187,6 @@ function promptResult(
     latency_ms: rounded(elapsed),
     error,
     attempts,
+    ...(scene.shape === undefined ? {} : { request: sentShape(scene.shape) }),
   };
 }

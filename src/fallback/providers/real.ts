@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Provider } from '../model/chain.ts';
 import type { InjectedFault } from '../rules/plan.ts';
+import { plainShape } from '../rules/shapes.ts';
 import { type CallDependencies, callProvider } from './calls.ts';
 import type { Call, CallResult, Transport } from './transport.ts';
 
@@ -12,7 +13,6 @@ export interface RealDependencies extends CallDependencies {
   now: () => number;
   /** The key of a provider's calls; undefined for none. */
   keyOf: (provider: Provider) => string | undefined;
-  stream: boolean;
 }
 
 /**
@@ -20,15 +20,15 @@ export interface RealDependencies extends CallDependencies {
  * the fault and is marked as injected. All other figures of a drill are measured.
  */
 export function createRealTransport(parts: RealDependencies): Transport {
-  const { mode, now, keyOf, stream } = parts;
+  const { mode, now, keyOf } = parts;
   return {
     mode,
     begin({ signal, callSignal }) {
       const begin = now();
       // It returns early if the run is cancelled, which the executor then checks.
       const wait = (ms: number): Promise<void> => sleep(ms, undefined, { signal }).catch(() => undefined);
-      const ask = ({ provider, prompt }: Call, timeoutMs: number) =>
-        callProvider(parts, { provider, prompt, key: keyOf(provider), stream, timeoutMs, signal: callSignal });
+      const ask = ({ provider, prompt, shape = plainShape }: Call, timeoutMs: number) =>
+        callProvider(parts, { provider, prompt, key: keyOf(provider), shape, timeoutMs, signal: callSignal });
 
       async function inject({ condition, status_code, retry_after_ms, latency_ms }: InjectedFault, call: Call): Promise<CallResult> {
         const { timeoutMs } = call;

@@ -4,6 +4,7 @@ import type { Mode } from '../model/test.ts';
 import type { Failure } from '../rules/conditions.ts';
 import type { InjectedFault } from '../rules/plan.ts';
 import type { Random } from '../rules/random.ts';
+import type { Shape } from '../rules/shapes.ts';
 
 /** The charged tokens of an answer. */
 export interface Usage {
@@ -32,6 +33,8 @@ export interface Call {
   /** The timeout: the provider's, or the time left until the deadline. */
   readonly timeoutMs: number;
   readonly fault: InjectedFault | undefined;
+  /** The shape of the request; undefined where none is sent. */
+  readonly shape: Shape | undefined;
   readonly random: Random;
 }
 

@@ -10,6 +10,7 @@ import { createFallbackClient, type FallbackClient } from '../client/client.ts';
 import { createFallback } from '../main.ts';
 import type { Warning } from '../model/common.ts';
 import type { Imported } from '../model/export.ts';
+import { endpoints } from '../model/request.ts';
 import {
   detectFormat,
   type GatewayFormat,
@@ -28,6 +29,7 @@ import { listed } from '../rules/wording.ts';
 import { readFallbackSettings } from '../settings.ts';
 import { type Explained, explained } from './explain.ts';
 import { filledIn, type Program, RehearsalError, startProgram, wordsOf } from './program.ts';
+import { type RealRequest, readRequests } from './requests.ts';
 import { versionAt } from './version.ts';
 
 /** The options of the command, as they are given. */
@@ -44,6 +46,13 @@ export interface RehearseOptions {
   readonly keepState?: true;
   readonly preset?: string;
   readonly prompts?: string;
+  /** Whether answers are streamed; by default both. */
+  readonly stream?: boolean;
+  readonly both?: true;
+  readonly endpoint?: string;
+  readonly tools?: true;
+  /** A file with real requests, one a line. */
+  readonly requests?: string;
   readonly deadline?: string;
   readonly port?: string;
   readonly token?: string;
@@ -110,6 +119,7 @@ export async function rehearse(
   const text = await readFile(options.config, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new RehearsalError(`${options.config} can't be read: ${error.message}`);
   });
+  const requests = options.requests === undefined ? undefined : await readRequests(options.requests);
   const words = run === undefined ? undefined : wordsOf(run);
   const formats = formatsOf(options, text, words);
   const { format } = formats;
@@ -137,13 +147,18 @@ export async function rehearse(
       const filled = filledIn(words, { config: path, port: String(gatewayPort) });
       program = await startProgram(filled, url, gateways[configuration.gateway].environmentOf(environment, key), signal);
     }
+    const request = requestOf(options, url, configuration, { key: words && key, requests });
     const told = words === undefined ? environment[options.apiKeyEnv ?? ''] : key;
     const version = await versionAt(url, gateways[configuration.gateway], told);
-    const result = await runTest(service.client, imported.chain.id, requestOf(options, url, configuration, words && key), listener, signal);
+    const result = await runTest(service.client, imported.chain.id, request, listener, signal);
     return {
       result,
       program: { label, version, measured },
-      differences: explained(result, [...imported.findings, ...(configuration.reasons ?? [])], configuration.warnings),
+      differences: explained(
+        result,
+        [...imported.findings, ...(configuration.reasons ?? []), ...(gateways[configuration.gateway].ofStreams?.(result.chain) ?? [])],
+        configuration.warnings,
+      ),
       // What is said of a configuration is true of one that a program was started with, or got with each request.
       notes: words === undefined && gatewayOf(configuration.gateway).configHeader === null ? [] : configuration.notes,
     };
@@ -306,8 +321,29 @@ const redirectable = gatewayFormats.filter((format) => gateways[format].redirect
 
 type TestRequest = NonNullable<Parameters<FallbackClient['runTest']>[0]['body']>;
 
-/** The request of the test. @param key the key of a gateway that the command has started */
-function requestOf(options: RehearseOptions, url: string, { gateway, model }: Configuration, key: string | undefined): TestRequest {
+/** What a test needs besides the options. */
+interface ForTest {
+  /** The key of a gateway that the command has started. */
+  readonly key: string | undefined;
+  readonly requests: readonly RealRequest[] | undefined;
+}
+
+/** The shape of the requests. @throws RehearsalError for options that exclude one another */
+function shapeOf({ stream, both, endpoint, tools }: RehearseOptions, requests: ForTest['requests']): NonNullable<TestRequest['request']> {
+  if (both && stream !== undefined) throw new RehearsalError(`Give either --both or ${stream ? '--stream' : '--no-stream'}.`);
+  if (requests !== undefined && tools) throw new RehearsalError('--tools cannot be given together with --requests, which has tools of its own.');
+  const known = endpoints.find((one) => one === endpoint);
+  if (endpoint !== undefined && known === undefined) throw new RehearsalError(`--endpoint must be one of ${listed(endpoints)}, not ${endpoint}.`);
+  return {
+    stream: stream ?? 'both',
+    ...(known && { endpoint: known }),
+    ...(tools && { tools }),
+    ...(requests && { requests: [...requests] }),
+  };
+}
+
+/** The request of the test. */
+function requestOf(options: RehearseOptions, url: string, { gateway, model }: Configuration, { key, requests }: ForTest): TestRequest {
   const preset = (options.preset ?? 'coverage') as Preset;
   if (!presets.includes(preset)) throw new RehearsalError(`--preset must be one of ${listed(presets)}, not ${preset}.`);
   const { configHeader } = gatewayOf(gateway);
@@ -316,6 +352,7 @@ function requestOf(options: RehearseOptions, url: string, { gateway, model }: Co
     mode: 'rehearsal',
     preset,
     seed: 1,
+    request: shapeOf(options, requests),
     ...(options.prompts === undefined ? {} : { prompt_count: wholeOf('--prompts', options.prompts) }),
     ...(options.deadline === undefined ? {} : { deadline_ms: wholeOf('--deadline', options.deadline) }),
     gateway: {

@@ -22,8 +22,10 @@ export function exitCodeOf({ result, differences }: Rehearsed): 0 | 1 | 3 {
 /** The report of a rehearsal for people. */
 export function reportOf({ result, program, differences, notes }: Rehearsed): string {
   const { agreement, chain, results, error } = result;
-  const rows = results.map(({ scenario, agrees, tested, expected, attempts, served_by, success }) => [
+  const isMixed = new Set(results.map(({ request }) => request?.stream)).size > 1;
+  const rows = results.map(({ scenario, request, agrees, tested, expected, attempts, served_by, success }) => [
     tested === false ? 'not tested' : agrees === true ? 'same' : 'DIFFERS',
+    ...(isMixed ? [request?.stream ? 'stream' : 'whole'] : []),
     scenario.length > longestScene ? `${scenario.slice(0, longestScene - 3)}...` : scenario,
     callsText(expected!.attempts, expected!.served_by !== null, expected!.served_by),
     callsText(attempts, success, served_by),
@@ -35,7 +37,7 @@ export function reportOf({ result, program, differences, notes }: Rehearsed): st
   return [
     `${chain.name}: ${chain.providers.map(({ name }) => name).join(', ')}`,
     '',
-    ...tableOf([['', 'scene', 'the chain says', 'the gateway did'], ...rows]),
+    ...tableOf([['', ...(isMixed ? ['answer'] : []), 'scene', 'the chain says', 'the gateway did'], ...rows]),
     '',
     ...(error === null ? [] : [error]),
     ...differences.flatMap(({ difference: { sentence, prompts: count }, because }) => [

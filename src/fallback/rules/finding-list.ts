@@ -7,6 +7,8 @@ export interface Concern {
   readonly provider?: string;
   readonly condition?: Condition;
   readonly loss?: boolean;
+  /** Whether it only concerns streamed answers. */
+  readonly stream?: true;
 }
 
 /** Collects the findings of an import; the same one is kept once. */
@@ -20,9 +22,10 @@ export class FindingList {
     this.#measured = measured;
   }
 
-  add(kind: string, field: string | null, detail: string, { provider, condition, loss = false }: Concern = {}): void {
+  add(kind: string, field: string | null, detail: string, { provider, condition, loss = false, stream }: Concern = {}): void {
     const measured = loss ? this.#measured : null;
-    const finding = { kind, field, line: null, detail, provider: provider ?? null, condition: condition ?? null, loss, measured };
+    const about = { provider: provider ?? null, condition: condition ?? null, loss, measured, ...(stream && { stream }) };
+    const finding = { kind, field, line: null, detail, ...about };
     const key = JSON.stringify(finding);
     if (this.#seen.has(key)) return;
     this.#seen.add(key);
@@ -31,7 +34,7 @@ export class FindingList {
 }
 
 /** What a finding says, and of which failures. */
-export type Reason = Pick<Finding, 'detail' | 'loss' | 'provider' | 'condition'>;
+export type Reason = Pick<Finding, 'detail' | 'loss' | 'provider' | 'condition' | 'stream'>;
 
 /** A warning of an export as findings: its field or its sentence names the providers, and its sentence the conditions. */
 export function reasonsOf({ field, detail, loss }: Warning, names: readonly string[]): Reason[] {

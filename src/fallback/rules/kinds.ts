@@ -1,4 +1,5 @@
 import type { Provider } from '../model/chain.ts';
+import type { Endpoint } from '../model/request.ts';
 
 /** A chat API: OpenAI's chat completions, which most providers support, or Anthropic's messages. */
 export type Protocol = 'openai' | 'anthropic';
@@ -105,8 +106,13 @@ export const twoProtocolKinds: ReadonlySet<string> = new Set(['gemini', 'cohere'
 export const playedKind = ({ provider }: Pick<Provider, 'provider'>): string =>
   provider === null || twoProtocolKinds.has(provider) ? 'openai' : provider;
 
-/** The URL of a provider's calls; null if it has none. */
-export function callAddress(provider: Addressed): string | null {
+/** The API by which a provider is called. */
+export const endpointOf = (provider: Addressed): Endpoint => (protocolOf(provider) === 'anthropic' ? 'messages' : 'chat');
+
+const paths: Readonly<Record<Endpoint, string>> = { chat: 'chat/completions', messages: 'messages', responses: 'responses' };
+
+/** The URL of a provider's calls by an API, its own if none is given; null if it has none. */
+export function callAddress(provider: Addressed, endpoint = endpointOf(provider)): string | null {
   const base = apiBase(provider);
-  return base === null ? null : `${base}/${protocolOf(provider) === 'anthropic' ? 'messages' : 'chat/completions'}`;
+  return base === null ? null : `${base}/${paths[endpoint]}`;
 }

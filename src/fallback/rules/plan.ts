@@ -1,18 +1,25 @@
 import { type Fault, faultOf, invalidRequest } from '../../kit/errors.ts';
 import { type ChainDefinition, type Condition, conditions } from '../model/chain.ts';
-import { defaultPrompts, type InjectedFaultRequest, type Preset, type TestRequest } from '../model/test.ts';
+import { defaultPrompts, type InjectedFaultRequest, maxPrompts, type Preset, type TestRequest } from '../model/test.ts';
 import { withoutNulls } from './chain.ts';
 import { canFailWith, type FailureKind, isOfStream, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
 import { decide, type Engine, initialPosition } from './engine.ts';
 import { seeded } from './random.ts';
 import { defaulted, pathsTo, retriesOf, rulingsOf } from './reach.ts';
+import { type Shape, shapeFaults, shapesOf } from './shapes.ts';
+import { conditionOfStream, type StreamFault, streamFaultOf, streamFaults, streamWaysOf } from './stream-faults.ts';
 import { listed } from './wording.ts';
 
+/** The fields of a fault that are about streams alone. */
+type OfStream = 'after_chunks' | 'stall_ms' | 'error_event' | 'malformed_chunk' | 'cut_tool_call' | 'no_final_event';
+
 /** An injected failure of a plan: the provider by index; null fields do not restrict it, and without a condition it only delays. */
-export interface InjectedFault extends Readonly<Required<Omit<InjectedFaultRequest, 'provider' | 'from' | 'to'>>> {
+export interface InjectedFault extends Readonly<Required<Omit<InjectedFaultRequest, 'provider' | 'from' | 'to' | OfStream>>> {
   readonly provider: number;
   readonly from: number;
   readonly to: number;
+  /** How a stream goes wrong; the fault is only one of streams then. */
+  readonly inStream?: StreamFault;
 }
 
 /** The faults of one prompt. */
@@ -21,6 +28,8 @@ export interface Scene {
   readonly faults: readonly InjectedFault[];
   /** Whether a sound chain serves the prompt; `either` if the plan is the caller's own. */
   readonly expects: 'served' | 'lost' | 'either';
+  /** The shape of its request; undefined where none is sent. */
+  readonly shape?: Shape;
 }
 
 /** The scenes of a test, the most informative first; prompts use them in turn. */
@@ -38,19 +47,41 @@ export function promptCountOf(request: TestRequest, plan?: Plan): number {
   return prompt_count ?? prompts?.length ?? (presetOf(request) === null ? undefined : plan?.length) ?? defaultPrompts;
 }
 
-/** The plan of a request. @throws ServiceError 400 with all faults of the plan */
+/** The plan of a request, for each of its shapes. @throws ServiceError 400 with all faults of the plan */
 export function planOf(engine: Engine, request: TestRequest): Plan {
-  const faults = requestFaults(engine.chain, request);
+  const faults = [...shapeFaults(request), ...requestFaults(engine.chain, request)];
   if (faults.length > 0) throw invalidRequest(faults);
+  if ((request.mode ?? 'simulate') === 'simulate') return scenesOf(engine, request, { stream: true, tools: [] });
+  const plans = shapesOf(request).map((shape) => scenesOf(engine, request, shape).map((scene): Scene => ({ ...scene, shape })));
+  const [first, second] = plans;
+  const isBoth = plans.length === 2 && first![0]!.shape!.index === null;
+  const plan = isBoth ? alternating(first!, second!) : plans.flat();
+  return presetOf(request) === null ? plan : plan.slice(0, maxPrompts);
+}
+
+/** The scenes of streamed answers, each followed by that of the same name with whole ones. */
+function alternating(streamed: Plan, whole: Plan): Scene[] {
+  const names = new Set(streamed.map(({ name }) => name));
+  const twins = new Map(whole.map((scene) => [scene.name, scene]));
+  return [...streamed.flatMap((scene) => [scene, twins.get(scene.name)].filter((one) => one !== undefined)), ...whole.filter(({ name }) => !names.has(name))];
+}
+
+/** The scenes of a request with one shape. */
+function scenesOf(engine: Engine, request: TestRequest, shape: Pick<Shape, 'stream' | 'tools'>): Plan {
+  const suits = ({ inStream, condition }: InjectedFault) => shape.stream || (inStream === undefined && (condition === null || !isOfStream(condition)));
   if (request.faults) {
-    return [{ name: 'the faults given', faults: request.faults.map((fault) => injectedFault(engine.chain, fault)), expects: 'either' }];
+    const faults = request.faults.map((fault) => injectedFault(engine.chain, fault)).filter(suits);
+    return [{ name: 'the faults given', faults, expects: 'either' }];
   }
   const preset = presetOf(request);
   if (preset === null) return [healthy];
+  if (preset === 'streams') return shape.stream ? streamsPlan(engine, shape, engine.chain.providers.length) : [healthy];
   if (preset !== 'coverage' || request.mode !== 'rehearsal') return presetPlans[preset](engine);
   const plan = thorough(engine, coveragePlan(engine));
   // A gateway that is asked for whole answers has no streams that fail.
-  return request.stream ? plan : plan.filter(({ faults }) => !faults.some(({ condition }) => condition !== null && isOfStream(condition)));
+  if (!shape.stream) return plan.filter(({ faults }) => faults.every(suits));
+  // Whether streams work at all is the first thing to know.
+  return [healthy, ...plan.slice(0, -1).filter(({ faults }) => faults.every(({ condition }) => condition === null || !isOfStream(condition))), ...streamsPlan(engine, shape, 1).slice(1)];
 }
 
 /** The scene of a prompt. */
@@ -76,7 +107,10 @@ export function faultAt(scene: Scene, call: PlannedCall, seed: number): Injected
 }
 
 function requestFaults({ providers }: ChainDefinition, request: TestRequest): Fault[] {
-  const { mode, preset, faults, stream } = withoutNulls(request);
+  const { mode, preset, faults } = withoutNulls(request);
+  const shapes = shapeFaults(request).length === 0 ? shapesOf(request) : [];
+  const isStreamed = shapes.some(({ stream }) => stream);
+  const hasTools = shapes.some(({ tools }) => tools.length > 0);
   const found: Fault[] = [];
   const fault = (field: string, rest: string) => found.push(faultOf(field, rest));
   const names = providers.map(({ name }) => name);
@@ -87,15 +121,18 @@ function requestFaults({ providers }: ChainDefinition, request: TestRequest): Fa
   for (const [index, one] of (faults ?? []).entries()) {
     const at = `faults.${index}`;
     const { condition, status_code: status, latency_ms, from = 0, to = Number.POSITIVE_INFINITY } = withoutNulls(one);
+    const isOfStreams = streamFaultOf(one) !== undefined;
     if (!names.includes(one.provider)) fault(`${at}.provider`, `names no provider of this chain; its providers are ${listed(names)}.`);
-    if (!condition && latency_ms === undefined) fault(`${at}.condition`, 'is required where latency_ms is not given.');
+    if (!condition && latency_ms === undefined && !isOfStreams) fault(`${at}.condition`, 'is required where latency_ms is not given.');
     if (!condition && status) fault(`${at}.status_code`, 'has no meaning without a condition.');
     if (condition && status && !isStatusOf(condition, status))
       fault(`${at}.status_code`, `is not a status of ${condition}${statusHint(condition)}.`);
     const named = providers.find(({ name }) => name === one.provider);
+    found.push(...streamFaults(one, at, named));
+    if (one.cut_tool_call && !hasTools) fault(`${at}.cut_tool_call`, 'needs request.tools.');
     if (condition && named !== undefined && !canFailWith(named, condition))
       fault(`${at}.condition`, `can't be ${condition} at ${named.name}, which has no first_token_ms.`);
-    if (condition && isOfStream(condition) && mode === 'rehearsal' && !stream)
+    if (condition && isOfStream(condition) && mode === 'rehearsal' && !isStreamed && !isOfStreams)
       fault(`${at}.condition`, `is ${condition}, which only a streamed answer can have; set stream.`);
     if (from > to) fault(`${at}.to`, 'must be at least from.');
     if (from >= prompts) fault(`${at}.from`, `must be at most ${prompts - 1}, the index of the last prompt.`);
@@ -112,11 +149,32 @@ function statusHint(condition: Condition): string {
 /** A fault without restrictions. */
 const always = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: Number.POSITIVE_INFINITY, probability: null };
 
-function injectedFault({ providers }: ChainDefinition, fault: InjectedFaultRequest): InjectedFault {
+function injectedFault({ providers }: ChainDefinition, request: InjectedFaultRequest): InjectedFault {
+  const { after_chunks, stall_ms, error_event, malformed_chunk, cut_tool_call, no_final_event, ...fault } = request;
+  const provider = providers.findIndex(({ name }) => name === fault.provider);
+  const inStream = streamFaultOf(request);
+  if (inStream !== undefined) return streamFault(provider, providers[provider]!, inStream, withoutNulls(fault));
   const condition = fault.condition ?? null;
   const status_code = condition === null ? null : usualStatus(condition);
-  const provider = providers.findIndex(({ name }) => name === fault.provider);
   return { ...always, status_code, ...withoutNulls(fault), condition, provider };
+}
+
+/** A fault of a stream, with the failure that it is by the limits of its provider. */
+function streamFault(
+  index: number,
+  limits: ChainDefinition['providers'][number],
+  inStream: StreamFault,
+  restrictions: Partial<Pick<InjectedFault, 'times' | 'from' | 'to' | 'probability'>> = {},
+): InjectedFault {
+  const { times = null, from = 0, to = always.to, probability = null } = restrictions;
+  const condition = conditionOfStream(inStream, limits);
+  const isSilent = condition === 'timeout' || condition === 'first_token_timeout';
+  return {
+    ...{ ...always, times, from, to, probability },
+    latency_ms: condition === null ? inStream.stallMs : null,
+    status_code: condition === null || isSilent ? null : 200,
+    ...{ condition, provider: index, inStream },
+  };
 }
 
 /** A scene that a sound chain serves. */
@@ -135,7 +193,7 @@ const usual = (condition: Condition): FailureKind => ({ condition, status_code: 
 const down = (providers: readonly number[]) => providers.map((provider) => failing(provider, usual('connection_error')));
 const first = (count: number) => Array.from({ length: count }, (_, provider) => provider);
 
-const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
+const presetPlans: Readonly<Record<Exclude<Preset, 'streams'>, (engine: Engine) => Plan>> = {
   coverage: coveragePlan,
   healthy: () => [healthy],
   primary_down: ({ chain }) =>
@@ -157,6 +215,19 @@ const presetPlans: Readonly<Record<Preset, (engine: Engine) => Plan>> = {
   ],
   blackout: ({ chain: { providers } }) => [{ name: 'every provider is down', faults: down(first(providers.length)), expects: 'lost' }],
 };
+
+/** The streams of the first providers, each going wrong in every way, and their refusals as an answer. */
+function streamsPlan(engine: Engine, { tools }: Pick<Shape, 'tools'>, providers: number): Plan {
+  const paths = pathsTo(engine);
+  const scenes = engine.chain.providers.slice(0, providers).flatMap((provider, index) => {
+    const path = paths[index]?.failures.map((found) => failing(found.provider, found));
+    if (path === undefined) return [];
+    const refusal = { name: 'a refusal as an answer', fault: failing(index, { condition: 'content_filter', status_code: 200 }) };
+    const ways = streamWaysOf(provider, tools.length > 0).map(({ name, fault }) => ({ name, fault: streamFault(index, provider, fault) }));
+    return [...ways, refusal].map(({ name, fault }) => served(`stream of ${provider.name}: ${name}`, [...path, fault]));
+  });
+  return [healthy, ...scenes];
+}
 
 /** The providers in the order in which a prompt calls them if all are down. */
 function orderWhenDown(engine: Engine): number[] {

@@ -62,6 +62,12 @@ export interface Outcome {
   readonly attempts: readonly Attempt[];
   readonly served_by: string | null;
   readonly success: boolean;
+  /** Whether the answer was streamed. */
+  readonly stream?: boolean;
+  /** What is wrong with what the caller got, where the calls and the end are the same, as the end of a sentence. */
+  readonly fault?: string | null;
+  /** Why the gateway gave no answer, in a few words. */
+  readonly reason?: string | null;
 }
 
 /** What the chain does, as a result shows it. */
@@ -129,22 +135,44 @@ export class Differences {
   }
 
   get items(): readonly Difference[] {
-    return [...this.#known.values()].sort((one, other) => other.prompts - one.prompts || one.first_index - other.first_index);
+    const items = [...this.#known.values()].map((one) =>
+      one.stream === true ? { ...one, sentence: `Streamed: ${one.sentence}` } : one,
+    );
+    return items.sort((one, other) => other.prompts - one.prompts || one.first_index - other.first_index);
   }
 
   /** Compares a prompt; returns whether the gateway did what the chain says. `statusOf` is the status of an expected attempt. */
   compare(index: number, expected: Expected, actual: Outcome, statusOf: (attempt: number) => number | null): boolean {
     const at = firstDifference(expected, actual, this.#groups);
-    if (at === null) return true;
-    for (const difference of differencesFrom(at, expected, actual, statusOf)) this.#add(index, difference);
+    const { fault = null, stream = false } = actual;
+    if (at === null && fault === null) return true;
+    if (at === null) this.#add(index, { ...receivedDifference(expected, actual, statusOf), stream });
+    else {
+      const kind = at === Math.max(expected.attempts.length, actual.attempts.length) ? 'end' : 'calls';
+      for (const difference of differencesFrom(at, expected, actual, statusOf)) this.#add(index, { ...difference, kind, stream });
+    }
     return false;
   }
 
   #add(index: number, difference: Omit<Difference, 'prompts' | 'first_index'>): void {
     const known = this.#known.get(difference.sentence);
-    if (known === undefined) this.#known.set(difference.sentence, { ...difference, prompts: 1, first_index: index });
-    else Object.assign(known, { prompts: known.prompts + 1, first_index: Math.min(known.first_index, index) });
+    if (known === undefined) {
+      this.#known.set(difference.sentence, { ...difference, prompts: 1, first_index: index });
+      return;
+    }
+    const stream = known.stream === difference.stream ? known.stream : null;
+    Object.assign(known, { prompts: known.prompts + 1, first_index: Math.min(known.first_index, index), stream });
   }
+}
+
+/** A difference of what the caller got, behind the last failure. */
+function receivedDifference(expected: Expected, actual: Outcome, statusOf: StatusOf) {
+  const failed = expected.attempts.findLastIndex(({ condition }) => condition !== null);
+  const last = failed === -1 ? expected.attempts.length - 1 : failed;
+  const { provider, condition } = expected.attempts[last]!;
+  const sentence = `${failureText(provider, condition, statusOf(last))}: ${actual.fault}.`;
+  const kind = 'received' as const;
+  return { provider, condition, expected: courseOf(expected.attempts.slice(last), expected.served_by), actual: courseOf(actual.attempts.slice(last), actual.served_by), sentence, kind };
 }
 
 type StatusOf = (attempt: number) => number | null;
@@ -221,10 +249,12 @@ function chainText({ calls, served_by }: Course, isStart: boolean): string {
 /** The most runs of calls in a sentence. */
 const mostRuns = 8;
 
-function gatewayText({ calls, served_by }: Course, said: Course, { success }: Outcome): string {
+function gatewayText({ calls, served_by }: Course, said: Course, { success, attempts, reason }: Outcome): string {
   const runs = calls.map(({ provider, calls: count }) => `${provider} ${times(count)}`);
   const called = runs.length === 0 ? 'called nobody' : `called ${listed(shortened(runs, mostRuns, 'other provider'))}`;
+  if (success && served_by === null && attempts.at(-1)?.condition === ofStream.broken)
+    return `${called} and passed the broken answer on as a whole one`;
   if (success && served_by === null) return `${called} and answered by itself`;
   if (success === (said.served_by !== null)) return called;
-  return success ? `${called}, and ${served_by} answered` : `${called} and ended with an error`;
+  return success ? `${called}, and ${served_by} answered` : `${called} and ended with an error${reason ? ` (${reason})` : ''}`;
 }

@@ -6,12 +6,15 @@ import { type ChainDefinition, type Provider, providerDefaults } from '../model/
 import type { Gateway } from '../model/rehearsal.ts';
 import { type GatewayFormat, gatewayFormats, gatewayOf } from '../model/targets.ts';
 import type { Attempt, PromptResult } from '../model/test.ts';
-import { callProvider } from '../providers/calls.ts';
+import { callProvider, ReceivedAnswer } from '../providers/calls.ts';
 import { type PromptRun, runPrompt } from '../providers/executor.ts';
 import { instantSimulation } from '../providers/simulate.ts';
 import type { CallResult } from '../providers/transport.ts';
 import { mayLeave } from '../rules/key-grants.ts';
+import type { Scene } from '../rules/plan.ts';
+import { faultOfReceived, receivedOf, sentShape } from '../rules/received.ts';
 import { expectedOf, marked } from '../rules/rehearsal.ts';
+import { filler, plainShape, type Shape } from '../rules/shapes.ts';
 import type { FinishedPrompt } from '../rules/statistics.ts';
 import { exportForRehearsal } from '../rules/targets/rehearsal.ts';
 import { gateways } from '../rules/targets/table.ts';
@@ -24,6 +27,9 @@ const settleMs = 50;
 
 /** The default time of a prompt: twice as long as the chain needs, but at least this long, in milliseconds. */
 const leastTimeoutMs = 30_000;
+
+/** A text without meaning that ends with a mark, as long as the one that it stands for or at least as long as the mark. */
+const markedFiller = (length: number, mark: string): string => marked(filler(Math.max(length - marked('', mark).length, 0)), mark).trimStart();
 
 /** A gateway that is called: its address as a provider, its key and its headers. */
 interface CalledGateway {
@@ -98,66 +104,127 @@ function headerText(config: unknown): string {
 interface GatewayRunDependencies {
   gateway: CalledGateway;
   rehearsal: Rehearsal;
-  stream: boolean;
   live: Pick<LiveDependencies, 'outgoing' | 'clock' | 'now'>;
   random: RandomSource;
 }
 
 /** Returns a function that runs a prompt through a gateway, and compares its calls with what the chain says. */
-export function gatewayRun({
-  gateway,
-  rehearsal,
-  stream,
-  live,
-  random,
-}: GatewayRunDependencies): (run: PromptRun) => Promise<FinishedPrompt> {
+export function gatewayRun(parts: GatewayRunDependencies): (run: PromptRun) => Promise<FinishedPrompt> {
+  const streams = new StreamTrials();
   return async (run) => {
-    const { index, scene, seed, deadlineMs, signal, callSignal } = run;
-    const expected = await runPrompt({ ...run, transport: instantSimulation });
-    const bytes = Buffer.alloc(8);
-    random(bytes);
-    const mark = bytes.toString('hex');
-    const usualMs = Math.max(2 * expected.result.latency_ms, leastTimeoutMs);
-    const timeoutMs = Math.min(gateway.timeoutMs ?? usualMs, deadlineMs ?? Number.POSITIVE_INFINITY);
-    const said = expectedOf(expected.result);
-    rehearsal.begin(mark, { index, scene, seed, expected: said });
-    const begin = live.now();
-    const prompt = marked(run.prompt, mark);
-    const { provider, key, headers } = gateway;
-    const answer = await callProvider(live, { provider, prompt, key, headers, stream, timeoutMs, signal: callSignal });
-    const elapsed = live.now() - begin;
-    // Calls that the gateway makes after its answer are calls of this prompt as well.
-    await pauseFor(settleMs, signal);
-    const attempts = rehearsal.end(mark);
-    callSignal.throwIfAborted();
-    signal.throwIfAborted();
-    const problem = problemOf(answer, attempts, timeoutMs);
-    if (problem !== undefined) rehearsal.markUnusable(problem);
-    const success = answer.condition === null;
-    const served_by = success ? (attempts.find(({ condition }) => condition === null)?.provider ?? null) : null;
-    const statusOf = (attempt: number) => expected.result.attempts[attempt]!.status_code;
-    const compared = rehearsal.compare(index, said, { attempts, served_by, success }, statusOf);
-    const measured = {
-      index,
-      scenario: scene.name,
-      success,
-      served_by,
-      latency_ms: Math.round(elapsed * 100) / 100,
-      error: answer.condition,
-    };
-    return { scene, end: success ? null : (expected.end ?? 'rule'), result: resultOf(measured, attempts, { expected: said, ...compared }) };
+    const shape = run.scene.shape ?? plainShape;
+    const trial = streams.of(shape, run.scene);
+    if (trial.isFirst) {
+      const finished = await played(parts, run, shape).catch((error: unknown) => {
+        trial.end(false);
+        throw error;
+      });
+      trial.end(finished.result.success);
+      return finished;
+    }
+    return (await trial.works) ? played(parts, run, shape) : leftOut(parts, run, shape);
   };
 }
 
-type Measured = Pick<PromptResult, 'index' | 'scenario' | 'success' | 'served_by' | 'latency_ms' | 'error'>;
+/** Whether the healthy streamed answer of each shape arrives, which the other streamed scenes wait for. */
+class StreamTrials {
+  readonly #trials = new Map<Shape, { works: Promise<boolean>; end: (works: boolean) => void }>();
 
-function resultOf(measured: Measured, attempts: Attempt[], compared: Pick<PromptResult, 'expected' | 'agrees' | 'tested'>): PromptResult {
+  of(shape: Shape, { faults }: Scene) {
+    const known = this.#trials.get(shape);
+    if (known !== undefined) return { ...known, isFirst: false };
+    // The scenes start in order, and of those with streams the healthy one is the first, if the plan has one.
+    const isFirst = shape.stream && faults.length === 0;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    if (!isFirst) resolve(true);
+    const trial = { works: promise, end: resolve };
+    this.#trials.set(shape, trial);
+    return { ...trial, isFirst };
+  }
+}
+
+/** A prompt that is not sent, since the gateway does not stream at all. */
+async function leftOut({ rehearsal }: GatewayRunDependencies, run: PromptRun, shape: Shape): Promise<FinishedPrompt> {
+  const { result, end } = await runPrompt({ ...run, transport: instantSimulation });
+  rehearsal.leaveOut();
+  const { index, scene } = run;
+  const nothing = { index, scenario: scene.name, success: false, served_by: null, latency_ms: 0, error: null };
+  const compared = { expected: expectedOf(result), agrees: true, tested: false, request: sentShape(shape) };
+  return { scene, end: end ?? 'rule', result: resultOf(nothing, [], compared) };
+}
+
+/** How often a scene is sent that depends on time, if the gateway does not do what the chain says: a busy one may only be slow. */
+const mostTries = 3;
+
+/** A prompt that the gateway was sent. */
+async function played(parts: GatewayRunDependencies, run: PromptRun, shape: Shape): Promise<FinishedPrompt> {
+  const expected = await runPrompt({ ...run, transport: instantSimulation });
+  const tries = run.scene.faults.some(({ inStream }) => inStream?.way === 'stall') ? mostTries : 1;
+  for (let left = tries - 1; ; left -= 1) {
+    const { finish, agrees } = await sent(parts, run, shape, expected);
+    if (agrees || left === 0) return finish();
+  }
+}
+
+/** Sends a prompt to the gateway. `finish` records the comparison with what the chain says. */
+async function sent(
+  { gateway, rehearsal, live, random }: GatewayRunDependencies,
+  run: PromptRun,
+  shape: Shape,
+  expected: FinishedPrompt,
+): Promise<{ agrees: boolean; finish: () => FinishedPrompt }> {
+  const { index, scene, seed, deadlineMs, signal, callSignal } = run;
+  const bytes = Buffer.alloc(8);
+  random(bytes);
+  const mark = bytes.toString('hex');
+  const usualMs = Math.max(2 * expected.result.latency_ms, leastTimeoutMs);
+  const timeoutMs = Math.min(gateway.timeoutMs ?? usualMs, deadlineMs ?? Number.POSITIVE_INFINITY);
+  const said = expectedOf(expected.result);
+  rehearsal.begin(mark, { index, scene, seed, expected: said });
+  const begin = live.now();
+  const { provider, key, headers } = gateway;
+  const prompt = shape.body === null ? marked(run.prompt, mark) : markedFiller(shape.body.length, mark);
+  const received = new ReceivedAnswer(live.now);
+  const asked = { provider, prompt, key, headers, shape, isGateway: true, timeoutMs, signal: callSignal, received };
+  const answer = await callProvider(live, asked);
+  const elapsed = live.now() - begin;
+  // Calls that the gateway makes after its answer are calls of this prompt as well.
+  await pauseFor(settleMs, signal);
+  const attempts = rehearsal.end(mark);
+  callSignal.throwIfAborted();
+  signal.throwIfAborted();
+  const problem = problemOf(answer, attempts, timeoutMs, shape.stream);
+  const success = answer.condition === null;
+  const served_by = success ? (attempts.find(({ condition }) => condition === null)?.provider ?? null) : null;
+  const statusOf = (attempt: number) => expected.result.attempts[attempt]!.status_code;
+  const got = receivedOf(received.answer?.(), {
+    status: received.status,
+    error: answer.error,
+    time_to_first_token_ms: received.firstContentAt === null ? null : rounded(received.firstContentAt - begin),
+  });
+  const fault = faultOfReceived(said, success, got, shape);
+  const outcome = { attempts, served_by, success, stream: shape.stream, fault, reason: answer.error };
+  const measured = { index, scenario: scene.name, success, served_by, latency_ms: rounded(elapsed), error: answer.condition };
+  const finish = () => {
+    if (problem !== undefined) rehearsal.markUnusable(problem);
+    const shown = { request: sentShape(shape), received: got, expected: said, ...rehearsal.compare(index, said, outcome, statusOf) };
+    return { scene, end: success ? null : (expected.end ?? ('rule' as const)), result: resultOf(measured, attempts, shown) };
+  };
+  return { agrees: fault === null && rehearsal.agrees(said, outcome), finish };
+}
+
+const rounded = (ms: number) => Math.round(ms * 100) / 100;
+
+type Measured = Pick<PromptResult, 'index' | 'scenario' | 'success' | 'served_by' | 'latency_ms' | 'error'>;
+type Compared = Pick<PromptResult, 'request' | 'received' | 'expected' | 'agrees' | 'tested'>;
+
+function resultOf(measured: Measured, attempts: Attempt[], compared: Compared): PromptResult {
   const { index, scenario, success, served_by, latency_ms, error } = measured;
   return {
     ...{ index, scenario, success, served_by },
     fallback_triggered: attempts.some(({ provider }) => provider !== attempts[0]!.provider),
     retries_used: attempts.filter(({ action }) => action === 'retry').length,
-    total_wait_ms: Math.round(attempts.reduce((sum, { wait_ms }) => sum + wait_ms, 0) * 100) / 100,
+    total_wait_ms: rounded(attempts.reduce((sum, { wait_ms }) => sum + wait_ms, 0)),
     ...{ latency_ms, error, attempts },
     ...compared,
   };
@@ -168,6 +235,7 @@ function problemOf(
   { condition, status_code: status, error }: CallResult,
   attempts: readonly Attempt[],
   timeoutMs: number,
+  isStreamed: boolean,
 ): string | undefined {
   if (condition === null) return undefined;
   if (status === null && condition === 'timeout' && attempts.length > 0)
@@ -175,7 +243,8 @@ function problemOf(
   if (error === 'redirect_refused') return `The gateway answered with a redirect (HTTP ${status}), which is not followed.`;
   if (status === null && condition === 'connection_error') return `The gateway could not be called: ${error}.`;
   const passedOn = attempts.at(-1)?.condition;
-  if (status !== null && status < 300 && passedOn !== 'invalid_response' && passedOn !== 'content_filter')
+  // A stream can only fail behind its status.
+  if (status !== null && status < 300 && !isStreamed && passedOn !== 'invalid_response' && passedOn !== 'content_filter')
     return `The gateway's answer can't be used: ${error}.`;
   if (attempts.length > 0) return undefined;
   return status === null ? 'The gateway called nobody and did not answer in time.' : `The gateway called nobody and answered ${error}.`;

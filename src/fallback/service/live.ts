@@ -22,7 +22,7 @@ export interface LiveDependencies extends Pick<RealDependencies, 'outgoing' | 'c
  * Creates the transport of a mode for a chain, with its keys.
  * @throws ServiceError 403 if real calls are not allowed; 400 with all providers that can't be called
  */
-export function transportFor(mode: Exclude<Mode, 'rehearsal'>, chain: ChainDefinition, stream: boolean, live: LiveDependencies): Transport {
+export function transportFor(mode: Exclude<Mode, 'rehearsal'>, chain: ChainDefinition, live: LiveDependencies): Transport {
   if (mode === 'simulate') return simulation;
   requireLive(mode, live);
   const keys = new Map<string, string | undefined>();
@@ -34,7 +34,7 @@ export function transportFor(mode: Exclude<Mode, 'rehearsal'>, chain: ChainDefin
     keys.set(provider.name, keyFor(provider, live, refuse));
   }
   if (faults.length > 0) throw invalidRequest(faults);
-  return createRealTransport({ ...live, mode, stream, keyOf: ({ name }) => keys.get(name) });
+  return createRealTransport({ ...live, mode, keyOf: ({ name }) => keys.get(name) });
 }
 
 /** @throws ServiceError 403 if this service may not send requests */

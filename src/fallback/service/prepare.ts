@@ -111,7 +111,7 @@ function testParts(
 ): ModeOptions {
   if (request.gateway) throw invalid('gateway', 'gateway is only for the mode rehearsal.');
   const engine = createEngine(chain);
-  const transport = transportFor(mode, chain, request.stream ?? false, live);
+  const transport = transportFor(mode, chain, live);
   const isSimulated = mode === 'simulate';
   return {
     chain,
@@ -135,7 +135,7 @@ async function rehearsalParts(stored: Chain, request: TestRequest, origin: strin
     config: parts.rehearsal.config,
   });
   const rehearsal = new Rehearsal(engine, live.now, parts.rehearsal.groups);
-  const play = gatewayRun({ gateway, rehearsal, stream: request.stream ?? false, live, random });
+  const play = gatewayRun({ gateway, rehearsal, live, random });
   const run = { transport: instantSimulation, atOnce: parts.rehearsal.atOnce, play };
   return { chain, engine, plan, run, assumptions: left.map(leftOutSentence), rehearsing: { token, rehearsal } };
 }

@@ -2,12 +2,14 @@ import { readJson } from '../../kit/json.ts';
 import { type ChainDefinition, maxProviders } from '../model/chain.ts';
 import type { Agreement, Difference, Expected } from '../model/rehearsal.ts';
 import type { Attempt } from '../model/test.ts';
-import { type FakeReaction, fakeModels, fakeOperation, fakeReaction, fakeUnknown } from '../providers/fake.ts';
+import { type FakeCall, type FakeReaction, fakeModels, fakeOperation, fakeReaction, fakeRefusal, fakeUnknown } from '../providers/fake.ts';
 import { ofStream } from '../rules/conditions.ts';
 import { type Engine, matchingRule } from '../rules/engine.ts';
 import { playedKind } from '../rules/kinds.ts';
 import { faultAt, type InjectedFault, type Scene } from '../rules/plan.ts';
-import { Differences, failuresOfGroup, type Groups, isTested, marksIn, type Outcome } from '../rules/rehearsal.ts';
+import { refusalOf } from '../rules/published-params.ts';
+import { agrees, Differences, failuresOfGroup, type Groups, isTested, marksIn, type Outcome } from '../rules/rehearsal.ts';
+import { argumentsFor, toolOf } from '../rules/shapes.ts';
 
 /** The most calls of the fake providers of a chain at a time. */
 export const maxFakeCalls = 64;
@@ -117,10 +119,12 @@ export class Rehearsal {
   /** Decides what a fake provider does with a call. `release` ends the exchange early, when the rehearsal is over. */
   answerCall({ provider, path, body }: FakeRequest, release: () => void): FakeExchange {
     const operation = fakeOperation(path);
-    const { model, stream } = requestOf(body);
-    const protocol = operation === 'anthropic' ? 'anthropic' : 'openai';
+    const request = requestOf(body);
+    const { model } = request;
+    const endpoint = operation === 'models' ? 'chat' : (operation ?? 'chat');
     const called = this.chain.providers.find(({ name }) => name === provider);
-    const asked = { provider, model, stream, protocol, kind: called === undefined ? protocol : playedKind(called) } as const;
+    const ofProtocol = endpoint === 'messages' ? 'anthropic' : 'openai';
+    const asked: FakeCall = { ...request, provider, endpoint, kind: called === undefined ? ofProtocol : playedKind(called) };
     if (operation === 'models') return answered(fakeModels(model));
     const marks = marksIn(body);
     const prompt = marks.map((mark) => this.#open.get(mark)).find((open) => open !== undefined);
@@ -145,9 +149,14 @@ export class Rehearsal {
       return { reaction: fakeUnknown(index === -1 ? `provider ${provider} in this chain` : `path ${path}`), latencyMs: 0, done };
     }
     const { model_id, timeout_ms } = providers[index]!;
+    const refusal = refusalOf(providers[index]!, operation, request.body);
+    if (refusal !== undefined) {
+      Object.assign(call, { model_id, status_code: refusal.status, condition: 'unsupported_request' });
+      return { reaction: fakeRefusal(refusal), latencyMs: 0, done };
+    }
     const fault = this.#faultOf(prompt, index, nth);
     const reaction = fakeReaction(asked, fault);
-    const latencyMs = fault?.latency_ms ?? 0;
+    const latencyMs = fault?.inStream === undefined ? (fault?.latency_ms ?? 0) : 0;
     const isSilent = reaction === 'silence' || latencyMs > timeout_ms;
     const isLate = fault?.condition === ofStream.late;
     const status_code = isSilent || isLate || typeof reaction === 'string' ? null : reaction.status;
@@ -211,14 +220,25 @@ export class Rehearsal {
     return condition === null || index === -1 ? null : matchingRule(this.#engine, index, { condition, status_code });
   }
 
+  /** Whether a finished prompt is what the chain says. */
+  agrees(expected: Expected, actual: Outcome): boolean {
+    return agrees(expected, actual, this.#groups);
+  }
+
   /** Compares a finished prompt with what the chain says. */
   compare(index: number, expected: Expected, actual: Outcome, statusOf: (attempt: number) => number | null): Compared {
     this.#prompts += 1;
-    const agrees = this.#differences.compare(index, expected, actual, statusOf);
-    const tested = !agrees || isTested(expected, actual);
-    if (!agrees) this.#differing.add(index);
+    const isSame = this.#differences.compare(index, expected, actual, statusOf);
+    const tested = !isSame || isTested(expected, actual);
+    if (!isSame) this.#differing.add(index);
     if (!tested) this.#untested += 1;
-    return { agrees, tested };
+    return { agrees: isSame, tested };
+  }
+
+  /** Counts a prompt that was not sent. */
+  leaveOut(): void {
+    this.#prompts += 1;
+    this.#untested += 1;
   }
 
   /** Notes why the gateway is not usable, once. */
@@ -258,6 +278,8 @@ function lateDifference(provider: string, { calls, prompts }: LateCalls): Differ
   return {
     provider,
     condition: null,
+    kind: 'calls',
+    stream: null,
     expected: { calls: [], served_by: null },
     actual: { calls: [{ provider, calls }], served_by: null },
     prompts: prompts.size,
@@ -268,13 +290,25 @@ function lateDifference(provider: string, { calls, prompts }: LateCalls): Differ
 
 const rounded = (ms: number) => Math.round(Math.max(ms, 0) * 100) / 100;
 
-/** The fields of a request that decide the form of its answer. A body that is not JSON has none. */
-function requestOf(body: string): { model: string; stream: boolean } {
+/** The fields of a request that decide its answer. A body that is not a JSON object has none. */
+function requestOf(text: string): Pick<FakeCall, 'model' | 'stream' | 'tool'> & { body: Record<string, unknown> } {
+  const body = objectIn(text);
+  const { model, stream, tools, tool_choice: choice } = body;
+  const tool = Array.isArray(tools) && choice !== 'none' ? tools.map(toolOf).find((one) => one !== undefined) : undefined;
+  return {
+    body,
+    model: typeof model === 'string' ? model : '',
+    stream: stream === true,
+    tool: tool === undefined ? null : { name: tool.name, arguments: argumentsFor(tool.parameters) },
+  };
+}
+
+function objectIn(text: string): Record<string, unknown> {
   try {
-    const { model, stream } = readJson(body) as { model?: unknown; stream?: unknown };
-    return { model: typeof model === 'string' ? model : '', stream: stream === true };
+    const value: unknown = readJson(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
-    return { model: '', stream: false };
+    return {};
   }
 }
 

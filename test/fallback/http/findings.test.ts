@@ -15,6 +15,7 @@ litellm_settings:
 `;
 
 interface Finding {
+  readonly stream?: true;
   kind: string;
   field: string | null;
   line: number | null;
@@ -42,8 +43,10 @@ for (const store of stores) {
       assert.deepEqual(body, findings);
       const left = findings.find(({ field }) => field === 'model_list.0.litellm_params.mode')!;
       assert.deepEqual([left.kind, left.line, left.loss], ['left_out', 3, true]);
-      for (const finding of findings)
+      for (const { stream, ...finding } of findings) {
+        assert.ok(stream === undefined || stream === true);
         assert.deepEqual(Object.keys(finding), ['kind', 'field', 'line', 'detail', 'provider', 'condition', 'loss', 'measured']);
+      }
     });
 
     test('they stay when the name changes, and go when the providers or rules change [F77]', async () => {

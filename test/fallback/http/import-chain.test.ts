@@ -320,7 +320,7 @@ describe('LiteLLM', () => {
     assert.ok(codesOf(body).includes('left_out router_settings.allowed_fails'));
   });
 
-  test('the limits of streams come from the model or the router, and a finding says that their use is inferred [F134]', async () => {
+  test('the limits of streams come from the model or the router, and findings of streams say what LiteLLM does otherwise at each [F134]', async () => {
     const body = await imported('litellm', {
       model_list: [model('a', { model: 'openai/a', stream_timeout: 2 }), model('b', { model: 'openai/b' })],
       router_settings: { ...settings, stream_timeout: 7, fallbacks: [{ a: ['b'] }] },
@@ -332,9 +332,13 @@ describe('LiteLLM', () => {
         [7_000, 7_000],
       ],
     );
-    const [found, ...others] = body.findings.filter(({ kind }: { kind: string }) => kind === 'inferred');
-    assert.deepEqual([found.condition, found.loss, others], ['interrupted', false, []]);
+    const found = body.findings.filter(({ kind }: Finding) => kind === 'stream');
+    assert.deepEqual(
+      found.map(({ provider, condition, loss, stream }: Finding) => [provider, condition, loss, stream]),
+      ['invalid_response', 'interrupted', 'content_filter', 'first_token_timeout'].map((condition) => [null, condition, true, true]),
+    );
     assert.ok(rulesOf(body).includes('interrupted fail'));
+    assert.equal(simulatedCalls(body.chain, 'first_token_timeout'), 'a b', 'without a retry');
   });
 
   test('a stream that breaks off ends the prompt at every model, also in a retry and at a fallback of a fallback [F134]', async () => {
@@ -375,7 +379,7 @@ describe('LiteLLM', () => {
     }
   };
   const losses = ({ findings }: { findings: Finding[] }) =>
-    findings.flatMap(({ kind, provider, condition, loss }) => (loss ? [`${kind} ${provider} ${condition}`] : []));
+    findings.flatMap(({ kind, provider, condition, loss, stream }) => (loss && !stream ? [`${kind} ${provider} ${condition}`] : []));
 
   test('default_fallbacks are only those of groups without fallbacks', async () => {
     const router_settings = { ...still, fallbacks: [{ gpt: ['claude'] }], default_fallbacks: ['mistral'] };
@@ -643,7 +647,7 @@ describe('LiteLLM', () => {
   test('a kind whose errors are unknown is a finding, and so is a setting that LiteLLM ignores', async () => {
     const model_list = [model('a', { model: 'replicate/m', max_retries: 3 })];
     const { findings } = await imported('litellm', { model_list, router_settings: still });
-    const found = findings.map(({ kind, provider, loss }: Finding) => [kind, provider, loss]);
+    const found = findings.flatMap(({ kind, provider, loss, stream }: Finding) => (stream ? [] : [[kind, provider, loss]]));
     assert.deepEqual(found, [
       ['left_out', null, false],
       ['errors', 'a', true],

@@ -56,6 +56,8 @@ async function rehearsed(
   const upstreams = providers.map(({ name }) => ({
     base: `${base}/${encodeURIComponent(name)}/v1`,
     retries,
+    firstTokenMs: 300,
+    idleMs: 300,
     protocol: name === 'claude' ? ('anthropic' as const) : ('openai' as const),
   }));
   return { id, gateway: await startGateway(t, upstreams, flaw) };
@@ -135,6 +137,81 @@ describe('A rehearsal', () => {
     ],
     ['call after the answer', failing('gpt-4o', 'auth_error'), { provider: 'claude', condition: null }],
   ];
+  const limited = { providers: providers.map((one) => ({ ...one, first_token_ms: 300, idle_ms: 300 })) };
+  const streamed: readonly (readonly [Flaw, Record<string, unknown>, Record<string, unknown>])[] = [
+    [
+      'retries after content',
+      { faults: [failing('gpt-4o', 'interrupted', { times: 1 })] },
+      {
+        kind: 'calls',
+        condition: 'interrupted',
+        sentence:
+          'Streamed: gpt-4o breaks off its answer: the chain does not retry and ends with an error; the gateway called gpt-4o 2 times, and gpt-4o answered.',
+      },
+    ],
+    [
+      'duplicates text',
+      { preset: 'healthy' },
+      { kind: 'received', condition: null, sentence: 'Streamed: gpt-4o answers: the caller got 4 parts of the text more than once.' },
+    ],
+    [
+      'swallows an error event',
+      { faults: [failing('gpt-4o', 'interrupted', { error_event: true })] },
+      {
+        kind: 'end',
+        condition: 'interrupted',
+        sentence:
+          'Streamed: gpt-4o breaks off its answer: the chain does not retry and ends with an error; the gateway called gpt-4o once and passed the broken answer on as a whole one.',
+      },
+    ],
+    [
+      'drops tools',
+      { preset: 'healthy', request: { stream: true, tools: true } },
+      {
+        kind: 'received',
+        condition: null,
+        sentence: 'Streamed: gpt-4o answers: the caller got no call of a tool, since the gateway did not pass the tools on.',
+      },
+    ],
+    [
+      'ignores first_token_ms',
+      { faults: [failing('gpt-4o', 'first_token_timeout', { stall_ms: 600 })] },
+      {
+        kind: 'calls',
+        condition: 'first_token_timeout',
+        sentence:
+          'Streamed: gpt-4o sends no content: the chain does not retry and goes to claude; the gateway called gpt-4o once and answered by itself.',
+      },
+    ],
+  ];
+  for (const [flaw, test_, named] of streamed) {
+    test(`names the fault of a gateway that streams: ${flaw} [F136]`, async (t) => {
+      const { id, gateway } = await rehearsed(t, flaw, limited);
+      const result = await rehearse(id, gateway, { request: { stream: true }, prompt_count: 1, ...test_ });
+      assert.equal(result.verdict, 'differs');
+      assert.equal(result.differences!.length, 1);
+      for (const [field, value] of Object.entries(named)) assert.equal(result.differences![0]![field as 'sentence'], value);
+      assert.equal(result.differences![0]!.stream, true);
+    });
+  }
+
+  test('of a gateway that streams as the chain says agrees in every way in which a stream can go wrong, with and without streams [F135]', async (t) => {
+    const { id, gateway } = await rehearsed(t, undefined, limited);
+    const result = await rehearse(id, gateway, { preset: 'streams', request: { stream: 'both', tools: true } });
+    assert.deepEqual([result.differences, result.error], [[], null]);
+    // Nine ways and a refusal for each provider, and a healthy answer of each kind.
+    assert.deepEqual([result.prompt_count, result.agreement!.agreeing], [32, 32]);
+    const shapes = result.results.map(({ request }) => request!);
+    assert.equal(shapes.filter(({ stream }) => !stream).length, 1);
+    for (const { request, received, success } of result.results) {
+      assert.deepEqual([request!.endpoint, request!.shape], ['chat', null]);
+      assert.equal(received!.duplicated, 0);
+      if (success) assert.deepEqual([received!.tool_calls, received!.finish_reason], [[{ name: 'get_weather', valid: true }], 'tool_calls']);
+    }
+    const cut = result.results.find(({ scenario }) => scenario.endsWith('gpt-4o: cut within a tool call'))!;
+    assert.deepEqual([cut.success, cut.received!.tool_calls], [false, [{ name: 'get_weather', valid: false }]]);
+  });
+
   for (const [flaw, fault, named] of flaws) {
     test(`names a gateway's fault: ${flaw} [F61]`, async (t) => {
       const { id, gateway } = await rehearsed(t, flaw);
@@ -355,16 +432,20 @@ describe('Fake providers', () => {
     assert.equal(result.agreement!.agreeing, 1);
   });
 
-  test('answer with their name and a usage, whole and streamed, on every path of the two protocols', async (t) => {
+  test('answer with their name and a usage, whole and streamed, on every path of the three APIs', async (t) => {
     const chat = ['chat/completions', 'v1/chat/completions', 'openai/deployments/gpt/chat/completions?api-version=2024-10-21'];
-    for (const path of [...chat, 'messages', 'v1/messages']) {
+    for (const path of [...chat, 'messages', 'v1/messages', 'responses', 'v1/responses']) {
       for (const stream of [false, true]) {
         let text = '';
         const result = await acted(t, [], async (body, base) => {
-          text = await (await post(`${base}/gpt-4o/${path}`, JSON.stringify({ ...JSON.parse(body), stream }))).text();
+          const { messages, ...others } = JSON.parse(body);
+          // Each API has a field of its own for the prompt, and the provider refuses those of others.
+          const prompt = path.endsWith('responses') ? { input: messages[0].content } : { messages };
+          text = await (await post(`${base}/gpt-4o/${path}`, JSON.stringify({ ...others, ...prompt, stream }))).text();
         });
         assert.match(text, /gpt-4o answers\./, `${path} ${stream}`);
         assert.match(text, path.endsWith('messages') ? /"output_tokens":6/ : /"total_tokens":18/);
+        assert.match(text, stream ? /three\./ : /gpt-4o answers\. One, two, three\./);
         assert.equal(text.includes('data: '), stream);
         assert.equal(result.attempts_total, 1);
       }

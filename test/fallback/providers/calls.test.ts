@@ -622,12 +622,12 @@ describe('An error as a provider publishes it', () => {
   });
 
   test('of a stream of a fake provider comes before or after its content, in each protocol [F133]', () => {
-    for (const protocol of ['openai', 'anthropic'] as const) {
+    for (const protocol of ['chat', 'messages', 'responses'] as const) {
       const react = (condition: 'first_token_timeout' | 'interrupted', status_code: number | null) => {
         const fault = { condition, status_code, retry_after_ms: null };
-        const reaction = fakeReaction({ kind: protocol, protocol, provider: 'p0', model: 'm', stream: true }, fault);
+        const reaction = fakeReaction({ kind: 'any', endpoint: protocol, provider: 'p0', model: 'm', stream: true, tool: null }, fault);
         if (typeof reaction === 'string') throw new Error(`A stream has a head: ${reaction}`);
-        return [reaction.status, reaction.then, reaction.body.includes('p0 answers.'), /\[DONE\]|message_stop/.test(reaction.body)];
+        return [reaction.status, reaction.then, reaction.body.includes('p0 answers.'), /\[DONE\]|message_stop|response\.completed/.test(reaction.body)];
       };
       assert.deepEqual(react('first_token_timeout', null), [200, 'silence', false, false], protocol);
       assert.deepEqual(react('interrupted', 200), [200, 'cut', true, false], protocol);
@@ -641,8 +641,8 @@ describe('An error as a provider publishes it', () => {
         for (const code of traitsOf[condition].statuses) {
           if (code === null || code < 300) continue;
           const fault = { condition, status_code: code, retry_after_ms: null };
-          const protocol = kind === 'anthropic' ? 'anthropic' : 'openai';
-          const reaction = fakeReaction({ kind, protocol, provider: 'a', model: 'm', stream: false }, fault);
+          const endpoint = kind === 'anthropic' ? 'messages' : 'chat';
+          const reaction = fakeReaction({ kind, endpoint, provider: 'a', model: 'm', stream: false, tool: null }, fault);
           if (typeof reaction === 'string') continue;
           assert.equal(reaction.status, code);
           assert.equal(conditionOf(code, reaction.body), condition, `${kind} ${code} ${reaction.body}`);

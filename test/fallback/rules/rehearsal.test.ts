@@ -100,6 +100,8 @@ describe('A difference', () => {
     assert.deepEqual(fields, {
       provider: 'b',
       condition: 'server_error',
+      kind: 'calls',
+      stream: false,
       expected: {
         calls: [
           { provider: 'b', calls: 2 },

@@ -25,6 +25,8 @@ export interface RehearsedGateway {
     /** The configuration of an export, with it. */
     readonly kept: (config: unknown) => unknown;
   };
+  /** What it does with streamed answers otherwise than any chain, as far as it was measured; left out without such differences. */
+  readonly ofStreams?: (chain: ChainDefinition) => readonly Reason[];
   /** Leads a file of the gateway to the fake providers below `base`; left out if only exports can be rehearsed. */
   readonly redirectFile?: (file: unknown, base: string, options: RedirectOptions) => RedirectedFile;
 }

@@ -14,6 +14,8 @@ export interface ErrorClass {
   readonly status: number;
   /** Whether LiteLLM passes it on to the caller, without a retry or a fallback. */
   readonly isPassedOn?: boolean;
+  /** Whether LiteLLM goes to the fallbacks without a retry, because it has begun to read the answer. */
+  readonly hasBegun?: boolean;
   /** Whether fallbacks of their own are for it. */
   readonly special?: Special;
 }
@@ -40,6 +42,8 @@ const serverClass: ErrorClass = { names: ['InternalServerErrorRetries'], isRetri
 const unnamed: ErrorClass = { names: [], isRetried: true, status: 500 };
 /** A stream that ends early, after content was sent. */
 const passedOn: ErrorClass = { names: [], isRetried: false, status: 200, isPassedOn: true };
+/** A stream without content in time. */
+const late: ErrorClass = { names: [], isRetried: false, status: 408, hasBegun: true };
 const badRequest: ErrorClass = { names: ['BadRequestErrorRetries'], isRetried: false, status: 400 };
 
 /** The class of an answer that can't be used, by kind, where it is not that of a failed server. */
@@ -107,6 +111,7 @@ const classesOf: Readonly<Record<Condition, ReadonlyMap<string, ErrorClass> | nu
 /** What LiteLLM makes of a failure of a provider of this kind. */
 export function classOf({ condition, status_code }: FailureKind, kind: string): ErrorClass {
   if (condition === ofStream.broken) return passedOn;
+  if (condition === ofStream.late) return late;
   const classes = classesOf[condition];
   if (classes !== null) return classes.get(kind) ?? serverClass;
   // Without an answer in time, the error has the status of a time-out.

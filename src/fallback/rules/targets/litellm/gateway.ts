@@ -1,12 +1,13 @@
 import type { RehearsedGateway } from '../gateway.ts';
 import { groupName } from './names.ts';
 import { redirectFile } from './own-file.ts';
+import { streamReasons } from './streams.ts';
 
 /** LiteLLM's proxy in a rehearsal. */
 export const litellmGateway: RehearsedGateway = {
   modelOf: ({ name }) => groupName(name),
-  // It refuses to start without a master key, and would fetch prices from the network, which a rehearsal does not need.
-  environmentOf: (given, key) => ({ LITELLM_LOCAL_MODEL_COST_MAP: 'True', ...given, LITELLM_MASTER_KEY: key }),
+  // It refuses to start without a master key, and would fetch prices, and tokenizers for its counts of streams, from the network.
+  environmentOf: (given, key) => ({ LITELLM_LOCAL_MODEL_COST_MAP: 'True', HF_HUB_OFFLINE: '1', ...given, LITELLM_MASTER_KEY: key }),
   version: { path: '/health/readiness/details', field: 'litellm_version' },
   memory: {
     note: 'The export for LiteLLM switches cool-downs off (disable_cooldowns), so scenes do not disturb one another; --keep-state keeps them.',
@@ -21,5 +22,6 @@ export const litellmGateway: RehearsedGateway = {
       return { ...others, router_settings: kept };
     },
   },
+  ofStreams: streamReasons,
   redirectFile,
 };

@@ -128,7 +128,6 @@ export function importLitellm(file: Section, group?: string): Draft {
     const sentence = `No timeout is set; LiteLLM then waits up to ${usual.timeoutSeconds} s, and the chain ${providerDefaults.timeout_ms / 1000} s.`;
     findings.add('default', 'timeout', sentence, { condition: 'timeout', loss: true });
   }
-  noteStreams(findings, providers);
   requireFewModels(providers.length);
   const draft = {
     name: first,
@@ -148,6 +147,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   noteRetryAfter(findings, { router, chain });
   if (settings.get('enable_weighted_failover') === true) noteWeightedFailover(settings, { router, chain });
   noteChecks(settings, chain);
+  noteStreams(findings, chain);
   return draft;
 }
 

@@ -112,7 +112,7 @@ class Walk<D extends Deployment> {
     const isRetryable = (error: ErrorClass) => error.isRetried || ((error.status === 401 || error.status === 403) && all.length > 1);
     const own = failure.deployment?.retries ?? this.#router.retries;
     const retries = given ?? (isRetryable(failure.error) ? own : 0);
-    for (let retry = 0; retry < retries && failure.error.isPassedOn !== true; retry += 1) {
+    for (let retry = 0; retry < retries && failure.error.isPassedOn !== true && failure.error.hasBegun !== true; retry += 1) {
       const next = this.#callOne(all, order, skipped);
       if (next === null) return null;
       failure = next;

@@ -1,7 +1,9 @@
+import type { ChainDefinition, Condition } from '../../../model/chain.ts';
 import { canFailWith } from '../../conditions.ts';
-import type { FindingList } from '../../finding-list.ts';
+import type { FindingList, Reason } from '../../finding-list.ts';
 import type { Row } from '../decisions.ts';
 import type { Draft } from '../section.ts';
+import type { Reached } from './reached.ts';
 
 /** The rows without what a provider can't fail with: a late first content, if the file has no limit for it. */
 export const possibleRows = (rows: readonly Row[], providers: readonly Draft[]): Row[] =>
@@ -10,10 +12,62 @@ export const possibleRows = (rows: readonly Row[], providers: readonly Draft[]):
     return { name, cells: cells.filter(({ failing }) => canFailWith({ first_token_ms: limit ?? null }, failing.condition)) };
   });
 
-/** Finds what is assumed of LiteLLM's streams, if the file limits them. */
-export function noteStreams(findings: FindingList, providers: readonly Draft[]): void {
-  if (providers.every(({ idle_ms }) => idle_ms === undefined)) return;
-  const sentence =
-    'stream_timeout is imported as first_token_ms and idle_ms. That LiteLLM uses it for both, and calls no other model once it has sent a part of a stream, is inferred and was not measured.';
-  findings.add('inferred', 'stream_timeout', sentence, { condition: 'interrupted' });
+/** What is known of a chain, as far as streams matter. */
+interface Streaming {
+  /** Whether it has a model of Anthropic. */
+  readonly hasAnthropic: boolean;
+  /** Whether a model is retried after an answer that can't be used. */
+  readonly isRetried: boolean;
+  /** Whether a model is left for another one after a refusal. */
+  readonly isLeft: boolean;
+  /** Whether a model has a limit for the first content. */
+  readonly isLimited: boolean;
+}
+
+/** What LiteLLM does with streams otherwise than a chain, by condition, as measured with version 1.106.2 at each of its APIs. */
+function* differencesOf({ hasAnthropic, isRetried, isLeft, isLimited }: Streaming): Generator<readonly [Condition, string]> {
+  const skipped = 'called by messages or responses, LiteLLM leaves a malformed part out and goes on';
+  const atOnce = isRetried ? ', LiteLLM goes to the fallbacks without a retry' : ', LiteLLM goes to the fallbacks';
+  yield [
+    'invalid_response',
+    `If a stream has an error before its content (invalid_response)${atOnce}; ${skipped}${hasAnthropic ? ", and a malformed part of Anthropic's ends the answer as an empty one" : ''}.`,
+  ];
+  yield [
+    'interrupted',
+    `If a stream ends without its final event (interrupted), LiteLLM ends its answer as a whole one${hasAnthropic ? ", as it does behind a malformed part of Anthropic's" : ''}; ${skipped}, and called by responses, it calls the fallbacks after an error event and sends their whole answer behind what it has sent.`,
+  ];
+  if (isLeft)
+    yield [
+      'content_filter',
+      'LiteLLM passes a streamed refusal (content_filter with status 200) on to the caller; its content_policy_fallbacks are only for whole answers.',
+    ];
+  if (isLimited)
+    yield [
+      'first_token_timeout',
+      'If the first content is late (first_token_timeout), LiteLLM goes to the fallbacks without a retry; called by messages, it retries, and called by responses, it ends with an error.',
+    ];
+}
+
+/** What LiteLLM does with the streams of an exported chain otherwise than the chain. */
+export function streamReasons({ providers }: ChainDefinition): Reason[] {
+  const streaming = {
+    hasAnthropic: providers.some(({ provider }) => provider === 'anthropic'),
+    isRetried: true,
+    isLeft: true,
+    isLimited: providers.some(({ first_token_ms }) => first_token_ms !== null),
+  };
+  return [...differencesOf(streaming)].map(([condition, detail]) => ({ detail, loss: true, provider: null, condition, stream: true }));
+}
+
+/** Finds what LiteLLM does otherwise with streamed answers. */
+export function noteStreams<D extends { readonly kind: string; readonly provider: Draft }>(findings: FindingList, chain: readonly Reached<D>[]): void {
+  const some = (condition: Condition, is: (outcome: Reached<D>['outcomes'][number]) => boolean) =>
+    chain.some(({ outcomes }) => outcomes.some((outcome) => outcome.failing.condition === condition && is(outcome)));
+  const streaming = {
+    hasAnthropic: chain.some(({ deployment }) => deployment.kind === 'anthropic'),
+    isRetried: some('invalid_response', ({ retries }) => retries > 0),
+    isLeft: some('content_filter', ({ next }) => next.length > 0),
+    isLimited: chain.some(({ deployment }) => deployment.provider.first_token_ms !== undefined),
+  };
+  for (const [condition, sentence] of differencesOf(streaming)) findings.add('stream', null, sentence, { condition, loss: true, stream: true });
 }

@@ -7,6 +7,7 @@ import { listed, times, uniqueName } from '../../wording.ts';
 import { kindNamed } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section, textAt } from '../section.ts';
 import { addressAt, asRequested, kindNames, paramNamesInPortkey } from './names.ts';
+import { noteStreams } from './streams.ts';
 
 /** A target with the statuses on which Portkey fails over; undefined for all failures. */
 interface Target {
@@ -58,6 +59,10 @@ export function importPortkey(file: Section): Draft {
       for (const condition of concerned) file.findings.add(kind, field, sentence, { provider, condition, loss: true });
   }
   file.findings.add('streams', null, streams);
+  noteStreams(
+    file.findings,
+    providers.map(({ name, provider }) => ({ name: String(name), kind: typeof provider === 'string' ? provider : null })),
+  );
   const { name } = file.fields;
   return { ...(typeof name === 'string' ? { name } : {}), providers, fallback_rules: rules };
 }
@@ -291,7 +296,7 @@ function retryRules(targets: readonly Target[], providers: readonly Draft[]): Dr
       const other = retried.filter((status) => !usual.includes(status));
       const others = isSilent ? all.filter((status) => !retried.includes(status)) : [];
       return [
-        ...(usual.length === 0 ? [] : [rule(condition, isSilent || usual.length === all.length ? [] : usual)]),
+        ...(usual.length === 0 ? [] : [rule(condition, isSilent || (usual.length === all.length && !isAlsoAnswer(condition)) ? [] : usual)]),
         ...(other.length === 0 ? [] : [rule(condition, other)]),
         ...others.map((status) => ({
           condition,
@@ -303,6 +308,9 @@ function retryRules(targets: readonly Target[], providers: readonly Draft[]): Dr
     });
   });
 }
+
+/** Whether a condition is also that of an answer: Portkey takes one that a filter withheld for a success. */
+const isAlsoAnswer = (condition: Condition): boolean => usualStatus(condition) !== 200 && traitsOf[condition].statuses.includes(200);
 
 /** Whether Portkey fails over on a status. */
 const isOn = (status: number, failoverStatuses: readonly number[] | undefined) =>
@@ -320,12 +328,13 @@ function failoverRules(targets: readonly Target[], providers: readonly Draft[]):
     const any = failoverStatuses === undefined ? [{ condition: 'any', action: 'failover', ...named }] : [];
     const single = known.flatMap((condition): Draft[] => {
       const on = failsOver(condition, failoverStatuses);
-      if (failoverStatuses === undefined) return on ? [] : [{ condition, action: 'fail', ...named }];
+      const answered = on && isAlsoAnswer(condition) ? [{ condition, action: 'fail', ...named, status_codes: [200] }] : [];
+      if (failoverStatuses === undefined) return on ? answered : [{ condition, action: 'fail', ...named }];
       const odd = statusesOf(condition).filter((status) => failoverStatuses.includes(status) !== on);
       const apart = odd.length === 0 ? [] : [{ condition, action: on ? 'fail' : 'failover', ...named, status_codes: odd }];
       return on === (traitsOf[condition].byDefault === 'failover')
-        ? apart
-        : [...apart, { condition, action: on ? 'failover' : 'fail', ...named }];
+        ? [...answered, ...apart]
+        : [...answered, ...apart, { condition, action: on ? 'failover' : 'fail', ...named }];
     });
     return [...any, ...single];
   });
