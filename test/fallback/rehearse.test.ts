@@ -53,8 +53,9 @@ describe('fallback-service rehearse', () => {
     const folder = temporaryFolder(t);
     const { code, stdout, stderr } = await runIn({ TMPDIR: folder }, '--config', config, '--preset', 'primary_down', '--run', started());
     assert.equal(code, 0, stderr + stdout);
-    assert.match(stdout, /^same +gpt-4o is down: server_error +gpt-4o x2, claude +gpt-4o x2, claude$/m);
-    assert.match(stdout, /^All 3 scenes agree\.$/m);
+    assert.match(stdout, /^same +stream +gpt-4o is down: server_error +gpt-4o x2, claude +gpt-4o x2, claude$/m);
+    assert.match(stdout, /^same +whole +gpt-4o is down: server_error /m);
+    assert.match(stdout, /^All 6 scenes agree\.$/m);
     assert.match(stdout, /Cool-downs are switched off/);
     assert.match(stdout, /Left out of the file for the rehearsal: general_settings\./);
     assert.deepEqual(readdirSync(folder), [], 'its temporary folder is removed');
@@ -68,7 +69,7 @@ describe('fallback-service rehearse', () => {
       stdout,
       /- gpt-4o answers 500: the chain retries once and goes to claude; the gateway called gpt-4o once and claude once\./,
     );
-    assert.match(stdout, /^0 of 3 scenes agree, 3 differ\.$/m);
+    assert.match(stdout, /^0 of 6 scenes agree, 6 differ\.$/m);
   });
 
   test('prints the result as JSON with --json', async (t) => {
@@ -79,9 +80,32 @@ describe('fallback-service rehearse', () => {
     assert.deepEqual([result.mode, result.verdict, result.prompt_count, result.explained], ['rehearsal', 'pass', 2, []]);
   });
 
+  test('sends the shapes of the requests of a file once each, without their texts [F137]', async (t) => {
+    const config = written(t, 'config.yaml', litellm);
+    const body = (text: string) => ({ model: 'x', messages: [{ role: 'user', content: text }], tools: [{ type: 'function', function: { name: 'f' } }] });
+    const lines = [body('hello'), { time: 1, request: body('howdy') }, { ...body('hello'), temperature: 1 }];
+    const requests = written(t, 'requests.jsonl', lines.map((line) => JSON.stringify(line)).join('\n'));
+    const { code, stdout } = await run('--config', config, '--preset', 'healthy', '--requests', requests, '--json', '--run', started());
+    assert.equal(code, 0, stdout);
+    const { results } = JSON.parse(stdout);
+    assert.deepEqual(
+      results.map(({ request, received }: { request: { stream: boolean; shape: number }; received: { tool_calls: object[] } }) => [
+        request.stream,
+        request.shape,
+        received.tool_calls.length,
+      ]),
+      [
+        [true, 0, 1],
+        [true, 1, 1],
+        [false, 0, 1],
+        [false, 1, 1],
+      ],
+    );
+  });
+
   test('rehearses the export with --no-own, and of a chain in JSON', async (t) => {
     const config = written(t, 'config.yaml', litellm);
-    const own = await run('--config', config, '--no-own', '--preset', 'primary_down', '--run', started());
+    const own = await run('--config', config, '--no-own', '--preset', 'primary_down', '--no-stream', '--run', started());
     assert.equal(own.code, 0, own.stdout);
     const providers = [
       { name: 'a', model_id: 'openai/gpt-4o' },
@@ -133,6 +157,10 @@ describe('fallback-service rehearse', () => {
       [['--config', config, '--run', started('ends')], /ended with exit code 7 before it answered[\s\S]*the gateway has no licence/],
       [['--config', config, '--run', 'no-such-program-here'], /could not be started/],
       [['--config', config, '--run', "'no end"], /ends inside a quote/],
+      [['--config', config, '--both', '--stream', '--run', started()], /Give either --both or --stream/],
+      [['--config', config, '--endpoint', 'completions', '--run', started()], /--endpoint must be one of chat, messages, responses|--endpoint must be one of/],
+      [['--config', config, '--requests', `${config}.missing`, '--run', started()], /can't be read/],
+      [['--config', config, '--requests', config, '--run', started()], /Line 2 of .* is no request of a chat model in JSON/],
     ];
     for (const [args, said] of cases) {
       const { code, stderr } = await run(...args);
