@@ -118,7 +118,7 @@ describe('docs/rehearsal.md shows what really happens', () => {
   const shown = [...document.matchAll(/```text\n([^`]*)\n```/g)].map(([, text]) => text);
   for (const [index, [file, program, code]] of (
     [
-      ['config.yaml', litellm, 0],
+      ['config.yaml', litellm, 3],
       ['chain.json', portkey, 3],
     ] as const
   ).entries()) {

@@ -53,8 +53,7 @@ describe('fallback-service rehearse', () => {
     const folder = temporaryFolder(t);
     const { code, stdout, stderr } = await runIn({ TMPDIR: folder }, '--config', config, '--preset', 'primary_down', '--run', started());
     assert.equal(code, 0, stderr + stdout);
-    assert.match(stdout, /^same +stream +gpt-4o is down: server_error +gpt-4o x2, claude +gpt-4o x2, claude$/m);
-    assert.match(stdout, /^same +whole +gpt-4o is down: server_error /m);
+    assert.match(stdout, /^same +both +gpt-4o is down: server_error +gpt-4o x2, claude +gpt-4o x2, claude$/m);
     assert.match(stdout, /^All 6 scenes agree\.$/m);
     assert.match(stdout, /Cool-downs are switched off/);
     assert.match(stdout, /Left out of the file for the rehearsal: general_settings\./);

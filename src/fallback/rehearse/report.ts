@@ -1,11 +1,12 @@
 import { plural } from '../../kit/wording.ts';
 import { runsOf } from '../model/rehearsal.ts';
 import type { PromptResult } from '../model/test.ts';
+import { ofStream } from '../rules/conditions.ts';
 import { listed } from '../rules/wording.ts';
 import type { Rehearsed, RehearsedProgram } from './rehearse.ts';
 
 /** The longest name of a scene in the table; it is cut beyond. */
-const longestScene = 48;
+const longestScene = 60;
 
 /**
  * The exit code of a rehearsal: 0 if all tested scenes agree, 1 for a difference that nothing explains and if none of the scenes
@@ -23,13 +24,7 @@ export function exitCodeOf({ result, differences }: Rehearsed): 0 | 1 | 3 {
 export function reportOf({ result, program, differences, notes }: Rehearsed): string {
   const { agreement, chain, results, error } = result;
   const isMixed = new Set(results.map(({ request }) => request?.stream)).size > 1;
-  const rows = results.map(({ scenario, request, agrees, tested, expected, attempts, served_by, success }) => [
-    tested === false ? 'not tested' : agrees === true ? 'same' : 'DIFFERS',
-    ...(isMixed ? [request?.stream ? 'stream' : 'whole'] : []),
-    scenario.length > longestScene ? `${scenario.slice(0, longestScene - 3)}...` : scenario,
-    callsText(expected!.attempts, expected!.served_by !== null, expected!.served_by),
-    callsText(attempts, success, served_by),
-  ]);
+  const rows = withTwins(results.map(rowOf)).map(({ answer, cells: [same, ...cells] }) => [same!, ...(isMixed ? [answer] : []), ...cells]);
   const { prompts, agreeing, differing, not_tested, stray_calls } = agreement!;
   const whole = prompts === 1 ? 'The scene agrees.' : `All ${prompts} scenes agree.`;
   const parts = `${agreeing} of ${plural(prompts, 'scene')} ${agreeing === 1 ? 'agrees' : 'agree'}, ${differing} ${differing === 1 ? 'differs' : 'differ'}${not_tested === 0 ? '.' : `, ${not_tested} ${not_tested === 1 ? 'was' : 'were'} not tested, because no call failed.`}`;
@@ -58,14 +53,42 @@ function measurement({ label, version, measured }: RehearsedProgram): string[] {
   return [version === null ? `Of ${label}, ${words}` : `The gateway is ${label} ${version}; ${words}`];
 }
 
+interface Row {
+  readonly answer: 'stream' | 'whole' | 'both';
+  readonly cells: readonly string[];
+}
+
+function rowOf({ scenario, request, agrees, tested, expected, attempts, served_by, success }: PromptResult): Row {
+  return {
+    answer: request?.stream ? 'stream' : 'whole',
+    cells: [
+      tested === false ? 'not tested' : agrees === true ? 'same' : 'DIFFERS',
+      scenario.length > longestScene ? `${scenario.slice(0, longestScene - 3)}...` : scenario,
+      callsText(expected!.attempts, expected!.served_by !== null, expected!.served_by),
+      callsText(attempts, success, served_by),
+    ],
+  };
+}
+
+/** The rows, where those of a scene with both answers are one if they say the same. */
+function withTwins(rows: readonly Row[]): Row[] {
+  return rows.flatMap((row, index) => {
+    const isTwin = (other: Row | undefined) =>
+      other !== undefined && other.answer !== row.answer && String(other.cells) === String(row.cells);
+    if (row.answer === 'whole' && isTwin(rows[index - 1])) return [];
+    return row.answer === 'stream' && isTwin(rows[index + 1]) ? [{ ...row, answer: 'both' as const }] : [row];
+  });
+}
+
 /** The calls in order, as `gpt-4o x3, claude` or with how it ended if nobody answered. */
 function callsText(
-  attempts: readonly Pick<PromptResult['attempts'][number], 'provider'>[],
+  attempts: readonly Pick<PromptResult['attempts'][number], 'provider' | 'condition'>[],
   success: boolean,
   served: string | null,
 ): string {
   const calls = runsOf(attempts).map(({ provider, calls: count }) => (count === 1 ? provider : `${provider} x${count}`));
-  const end = !success ? ['error'] : served === null ? ['an answer of its own'] : [];
+  const isBroken = attempts.at(-1)?.condition === ofStream.broken;
+  const end = !success ? ['error'] : served === null ? [isBroken ? 'a broken answer' : 'an answer of its own'] : [];
   return [...calls, ...end].join(', ');
 }
 

@@ -203,7 +203,9 @@ async function sent(
     time_to_first_token_ms: received.firstContentAt === null ? null : rounded(received.firstContentAt - begin),
   });
   const fault = faultOfReceived(said, success, got, shape);
-  const outcome = { attempts, served_by, success, stream: shape.stream, fault, reason: answer.error };
+  // Why a gateway fails where no provider does is not said by its calls.
+  const isHealthy = said.attempts.every(({ condition }) => condition === null);
+  const outcome = { attempts, served_by, success, stream: shape.stream, fault, reason: isHealthy ? answer.error : null };
   const measured = { index, scenario: scene.name, success, served_by, latency_ms: rounded(elapsed), error: answer.condition };
   const finish = () => {
     if (problem !== undefined) rehearsal.markUnusable(problem);

@@ -10,7 +10,9 @@ import { createEngine, type Engine } from '../rules/engine.ts';
 import { type Plan, planOf, presetOf, promptCountOf } from '../rules/plan.ts';
 import { worstCase } from '../rules/reach.ts';
 import { type Groups, withNativeStatuses } from '../rules/rehearsal.ts';
+import { streamFaultOf } from '../rules/stream-faults.ts';
 import { leftOutSentence, requireRehearsable } from '../rules/targets/rehearsal.ts';
+import { listed } from '../rules/wording.ts';
 import { gatewayRun, prepareGateway } from './gateway.ts';
 import { type LiveDependencies, requireLive, transportFor } from './live.ts';
 import { TestRecord } from './record.ts';
@@ -96,11 +98,18 @@ export async function prepare(
     prompt_count: count,
     deadline_ms: deadlineMs,
     started_at: now.toISOString(),
-    assumptions: prepared.assumptions,
+    assumptions: [...prepared.assumptions, ...idleFaults(request, plan)],
   };
   const record = new TestRecord(head, rehearsing?.rehearsal);
   const run = { engine, plan, count, prompts: request.prompts ?? [defaultPrompt], seed, deadlineMs, ...prepared.run };
   return { record, run, max_calls_per_prompt, rehearsing };
+}
+
+/** A sentence about faults of streams in a test with whole answers, which do nothing there. */
+function idleFaults({ mode, faults }: TestRequest, plan: Plan): string[] {
+  const fields = (faults ?? []).flatMap((fault, index) => (streamFaultOf(fault) === undefined ? [] : [`faults.${index}`]));
+  const hasWhole = (mode ?? 'simulate') !== 'simulate' && plan.some(({ shape }) => shape?.stream === false);
+  return fields.length > 0 && hasWhole ? [`A whole answer has no parts, so that ${listed(fields)} mean nothing to the prompts without a stream.`] : [];
 }
 
 function testParts(
