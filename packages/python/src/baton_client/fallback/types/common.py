@@ -287,3 +287,5 @@ class Finding(TypedDict):
     """The program and its versions with which this was measured; null for advice, and for what
     was not.
     """
+    stream: NotRequired[bool]
+    """Present if it only concerns streamed answers."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
 from ..._compat import NotRequired
 from .common import (
@@ -17,7 +17,10 @@ from .common import (
     Verdict,
 )
 
-Preset = Literal["coverage", "healthy", "primary_down", "cascade", "flap", "blackout"]
+Endpoint = Literal["chat", "messages", "responses"]
+Reasoning = Literal["low", "medium", "high"]
+Preset = Literal["coverage", "healthy", "primary_down", "cascade", "flap", "blackout", "streams"]
+Kind = Literal["calls", "end", "received"]
 
 
 InjectedFaultRequest = TypedDict(
@@ -32,8 +35,57 @@ InjectedFaultRequest = TypedDict(
         "status_code": "NotRequired[int | None]",
         "retry_after_ms": "NotRequired[int | None]",
         "latency_ms": "NotRequired[int | None]",
+        "after_chunks": "NotRequired[int | None]",
+        "stall_ms": "NotRequired[int | None]",
+        "error_event": "NotRequired[bool | None]",
+        "malformed_chunk": "NotRequired[bool | None]",
+        "cut_tool_call": "NotRequired[bool | None]",
+        "no_final_event": "NotRequired[bool | None]",
     },
 )
+
+
+class RequestShape(TypedDict):
+    """The shape of the requests of a test, in the modes `drill`, `live` and `rehearsal`."""
+
+    endpoint: NotRequired[Endpoint | None]
+    stream: NotRequired[bool | str | None]
+    tools: NotRequired[bool | list[dict[str, Any]] | None]
+    images: NotRequired[bool | None]
+    reasoning: NotRequired[Reasoning | None]
+    response_format: NotRequired[bool | dict[str, Any] | None]
+    max_tokens: NotRequired[int | None]
+    requests: NotRequired[list[dict[str, Any]] | None]
+
+
+class Received(TypedDict):
+    """What the caller of the gateway got."""
+
+    status: int | None
+    """The HTTP status; null without a response."""
+    text_chunks: int
+    """The parts of text, or of the arguments of a tool, that arrived."""
+    duplicated: int
+    """How many of the parts that fake providers send arrived more than once."""
+    lost: int
+    """How many of the parts of the last provider's answer did not arrive."""
+    tool_calls: list[ReceivedToolCalls]
+    """The calls of tools."""
+    finish_reason: str | None
+    """Why the answer ended, in the words of the API; null if it does not say so."""
+    error: str | None
+    """The error in a few words; null without one."""
+    model: str | None
+    """The model that the answer names."""
+    time_to_first_token_ms: float | None
+    """The time to the first content of a streamed answer."""
+
+
+class ReceivedToolCalls(TypedDict):
+    name: str | None
+    """The name of the tool."""
+    valid: bool
+    """Whether its arguments are JSON."""
 
 
 class TestRequest(TypedDict):
@@ -47,6 +99,7 @@ class TestRequest(TypedDict):
     prompts: NotRequired[list[str] | None]
     deadline_ms: NotRequired[int | None]
     stream: NotRequired[bool | None]
+    request: NotRequired[RequestShape | None]
     gateway: NotRequired[Gateway | None]
 
 
@@ -102,6 +155,8 @@ class PromptResult(TypedDict):
     """The final failure; null if the prompt was served."""
     attempts: list[Attempt]
     """The first calls, in order: at most 100, and at most 16 MiB in a result."""
+    request: NotRequired[PromptResultRequest]
+    received: NotRequired[Received]
     expected: NotRequired[Expected]
     agrees: NotRequired[bool]
     """With the mode `rehearsal`: whether the gateway did what the chain says. Waits are not
@@ -113,6 +168,15 @@ class PromptResult(TypedDict):
     """
     attempts_omitted: NotRequired[int]
     """The number of further calls, whose details are left out. Absent if there are none."""
+
+
+class PromptResultRequest(TypedDict):
+    endpoint: Endpoint
+    """The API that was called."""
+    stream: bool
+    """Whether the answer was streamed."""
+    shape: int | None
+    """The index in `requests` of the first request with this shape; null without `requests`."""
 
 
 class Check(TypedDict):
@@ -305,6 +369,12 @@ class Difference(TypedDict):
     """The provider whose failure, or answer, is followed by something else."""
     condition: DecisionCondition | None
     """How it failed; null if it answered."""
+    kind: Kind
+    """`calls`: other calls. `end`: the same calls with another end. `received`: the same calls
+    and the same end, but the caller got something else.
+    """
+    stream: bool | None
+    """Whether the answers were streamed; null if it is the same for both."""
     expected: DifferenceExpected
     actual: DifferenceExpected
     prompts: int
