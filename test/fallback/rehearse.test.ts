@@ -81,7 +81,11 @@ describe('fallback-service rehearse', () => {
 
   test('sends the shapes of the requests of a file once each, without their texts [F137]', async (t) => {
     const config = written(t, 'config.yaml', litellm);
-    const body = (text: string) => ({ model: 'x', messages: [{ role: 'user', content: text }], tools: [{ type: 'function', function: { name: 'f' } }] });
+    const body = (text: string) => ({
+      model: 'x',
+      messages: [{ role: 'user', content: text }],
+      tools: [{ type: 'function', function: { name: 'f' } }],
+    });
     const lines = [body('hello'), { time: 1, request: body('howdy') }, { ...body('hello'), temperature: 1 }];
     const requests = written(t, 'requests.jsonl', lines.map((line) => JSON.stringify(line)).join('\n'));
     const { code, stdout } = await run('--config', config, '--preset', 'healthy', '--requests', requests, '--json', '--run', started());
@@ -157,7 +161,10 @@ describe('fallback-service rehearse', () => {
       [['--config', config, '--run', 'no-such-program-here'], /could not be started/],
       [['--config', config, '--run', "'no end"], /ends inside a quote/],
       [['--config', config, '--both', '--stream', '--run', started()], /Give either --both or --stream/],
-      [['--config', config, '--endpoint', 'completions', '--run', started()], /--endpoint must be one of chat, messages, responses|--endpoint must be one of/],
+      [
+        ['--config', config, '--endpoint', 'completions', '--run', started()],
+        /--endpoint must be one of chat, messages, responses|--endpoint must be one of/,
+      ],
       [['--config', config, '--requests', `${config}.missing`, '--run', started()], /can't be read/],
       [['--config', config, '--requests', config, '--run', started()], /Line 2 of .* is no request of a chat model in JSON/],
     ];

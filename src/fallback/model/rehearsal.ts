@@ -90,7 +90,8 @@ export const Difference = described('What the gateway does otherwise than the ch
   provider: Type.String({ description: 'The provider whose failure, or answer, is followed by something else.' }),
   condition: orNull(choice(conditions), 'How it failed; null if it answered.'),
   kind: choice(differenceKinds, {
-    description: '`calls`: other calls. `end`: the same calls with another end. `received`: the same calls and the same end, but the caller got something else.',
+    description:
+      '`calls`: other calls. `end`: the same calls with another end. `received`: the same calls and the same end, but the caller got something else.',
   }),
   stream: orNull(Type.Boolean(), 'Whether the answers were streamed; null if it is the same for both.'),
   expected: Course,

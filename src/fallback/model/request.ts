@@ -28,13 +28,17 @@ export const RequestShape = described('The shape of the requests of a test, in t
   ),
   stream: optional(
     Type.Union([Type.Boolean(), Type.Literal('both')], {
-      description: 'Whether answers are streamed; `both`: each scene once with and once without. Default: false, or that of each of `requests`.',
+      description:
+        'Whether answers are streamed; `both`: each scene once with and once without. Default: false, or that of each of `requests`.',
     }),
   ),
   tools: optional(
-    Type.Union([Type.Boolean(), Type.Array(anyObject('A definition, as one of the three APIs takes it.'), { minItems: 1, maxItems: maxTools })], {
-      description: '`true`: one tool, which a fake provider calls; or the definitions of tools.',
-    }),
+    Type.Union(
+      [Type.Boolean(), Type.Array(anyObject('A definition, as one of the three APIs takes it.'), { minItems: 1, maxItems: maxTools })],
+      {
+        description: '`true`: one tool, which a fake provider calls; or the definitions of tools.',
+      },
+    ),
   ),
   images: optional(Type.Boolean({ description: 'Whether the prompt has a small image.' })),
   reasoning: optional(choice(efforts, { description: 'The effort of reasoning.' })),

@@ -103,9 +103,7 @@ const messages: AnswerForm = {
     const done = { stop_reason: stopReasons[end], stop_sequence: null };
     return {
       head: event('message_start', { message: message(model) }),
-      content: parts.map(
-        (text, index) => (index === 0 ? start : '') + event('content_block_delta', { index: 0, delta: delta(text) }),
-      ),
+      content: parts.map((text, index) => (index === 0 ? start : '') + event('content_block_delta', { index: 0, delta: delta(text) })),
       tail:
         (parts.length === 0 ? '' : event('content_block_stop', { index: 0 })) +
         event('message_delta', { delta: done, usage: { output_tokens: usage.output } }) +
@@ -151,8 +149,7 @@ function outputOf({ model, end, parts, tool }: Content) {
     end === 'tool'
       ? { ...functionCall, status, name: tool, arguments: content }
       : { id: 'msg_rehearsal', type: 'message', status, role: 'assistant', content: content === '' ? [] : [part(content)] };
-  const outcome =
-    end === 'filtered' ? { status: 'incomplete', incomplete_details: { reason: 'content_filter' } } : { status: 'completed' };
+  const outcome = end === 'filtered' ? { status: 'incomplete', incomplete_details: { reason: 'content_filter' } } : { status: 'completed' };
   const output = text === '' ? [] : [item('completed', text)];
   return { text, part, item, over: response(model, { ...outcome, output, usage: responsesUsage }) };
 }

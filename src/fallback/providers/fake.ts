@@ -85,8 +85,10 @@ const contentOf = ({ model, tool }: FakeCall, parts: readonly string[], end: 'st
   end: end === 'stop' && tool !== null ? ('tool' as const) : end,
   tool: tool?.name ?? '',
 });
-const eventsOf = (call: FakeCall, parts: readonly string[], end?: 'filtered') => answerForms[call.endpoint].events(contentOf(call, parts, end));
-const wholeOf = (call: FakeCall, parts: readonly string[], end?: 'filtered') => answerForms[call.endpoint].whole(contentOf(call, parts, end));
+const eventsOf = (call: FakeCall, parts: readonly string[], end?: 'filtered') =>
+  answerForms[call.endpoint].events(contentOf(call, parts, end));
+const wholeOf = (call: FakeCall, parts: readonly string[], end?: 'filtered') =>
+  answerForms[call.endpoint].whole(contentOf(call, parts, end));
 
 /** A usable answer, whose text names the provider. */
 function success(call: FakeCall): FakeAnswer {

@@ -10,7 +10,8 @@ export const openai: ChatProtocol = {
   request(provider, prompt, shape) {
     const { stream, tools, hasImage, effort, format, body: real } = shape;
     const streaming = stream ? { stream: true, stream_options: { include_usage: true } } : {};
-    if (real !== null) return { headers: {}, body: JSON.stringify({ ...bodyWith(real, prompt), model: modelName(provider), ...streaming }) };
+    if (real !== null)
+      return { headers: {}, body: JSON.stringify({ ...bodyWith(real, prompt), model: modelName(provider), ...streaming }) };
     // OpenAI has renamed the field, and its newer models refuse the old name. Other providers use the old one.
     const limit = provider.provider === 'openai' && provider.api_base === null ? 'max_completion_tokens' : 'max_tokens';
     const most = shape.maxTokens ?? provider.max_tokens;

@@ -9,7 +9,8 @@ export const responses: ChatProtocol = {
   request(provider, prompt, shape) {
     const { stream, tools, hasImage, effort, format, body: real } = shape;
     const streaming = stream ? { stream: true } : {};
-    if (real !== null) return { headers: {}, body: JSON.stringify({ ...bodyWith(real, prompt), model: modelName(provider), ...streaming }) };
+    if (real !== null)
+      return { headers: {}, body: JSON.stringify({ ...bodyWith(real, prompt), model: modelName(provider), ...streaming }) };
     const most = shape.maxTokens ?? provider.max_tokens;
     const image = { type: 'input_image', image_url: `data:image/png;base64,${smallImage}` };
     const body = {

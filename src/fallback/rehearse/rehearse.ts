@@ -331,9 +331,11 @@ interface ForTest {
 /** The shape of the requests. @throws RehearsalError for options that exclude one another */
 function shapeOf({ stream, both, endpoint, tools }: RehearseOptions, requests: ForTest['requests']): NonNullable<TestRequest['request']> {
   if (both && stream !== undefined) throw new RehearsalError(`Give either --both or ${stream ? '--stream' : '--no-stream'}.`);
-  if (requests !== undefined && tools) throw new RehearsalError('--tools cannot be given together with --requests, which has tools of its own.');
+  if (requests !== undefined && tools)
+    throw new RehearsalError('--tools cannot be given together with --requests, which has tools of its own.');
   const known = endpoints.find((one) => one === endpoint);
-  if (endpoint !== undefined && known === undefined) throw new RehearsalError(`--endpoint must be one of ${listed(endpoints)}, not ${endpoint}.`);
+  if (endpoint !== undefined && known === undefined)
+    throw new RehearsalError(`--endpoint must be one of ${listed(endpoints)}, not ${endpoint}.`);
   return {
     stream: stream ?? 'both',
     ...(known && { endpoint: known }),

@@ -27,7 +27,8 @@ export async function readRequests(path: string): Promise<RealRequest[]> {
     found.set(JSON.stringify(request), request);
   }
   if (found.size === 0) throw new RehearsalError(`${path} has no request.`);
-  if (found.size > maxRequests) throw new RehearsalError(`${path} has ${found.size} different shapes of requests, and a test takes ${maxRequests}.`);
+  if (found.size > maxRequests)
+    throw new RehearsalError(`${path} has ${found.size} different shapes of requests, and a test takes ${maxRequests}.`);
   return [...found.values()];
 }
 

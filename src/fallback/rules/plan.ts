@@ -63,12 +63,16 @@ export function planOf(engine: Engine, request: TestRequest): Plan {
 function alternating(streamed: Plan, whole: Plan): Scene[] {
   const names = new Set(streamed.map(({ name }) => name));
   const twins = new Map(whole.map((scene) => [scene.name, scene]));
-  return [...streamed.flatMap((scene) => [scene, twins.get(scene.name)].filter((one) => one !== undefined)), ...whole.filter(({ name }) => !names.has(name))];
+  return [
+    ...streamed.flatMap((scene) => [scene, twins.get(scene.name)].filter((one) => one !== undefined)),
+    ...whole.filter(({ name }) => !names.has(name)),
+  ];
 }
 
 /** The scenes of a request with one shape. */
 function scenesOf(engine: Engine, request: TestRequest, shape: Pick<Shape, 'stream' | 'tools'>): Plan {
-  const suits = ({ inStream, condition }: InjectedFault) => shape.stream || (inStream === undefined && (condition === null || !isOfStream(condition)));
+  const suits = ({ inStream, condition }: InjectedFault) =>
+    shape.stream || (inStream === undefined && (condition === null || !isOfStream(condition)));
   if (request.faults) {
     const faults = request.faults.map((fault) => injectedFault(engine.chain, fault)).filter(suits);
     return [{ name: 'the faults given', faults, expects: 'either' }];
@@ -81,7 +85,11 @@ function scenesOf(engine: Engine, request: TestRequest, shape: Pick<Shape, 'stre
   // A gateway that is asked for whole answers has no streams that fail.
   if (!shape.stream) return plan.filter(({ faults }) => faults.every(suits));
   // Whether streams work at all is the first thing to know.
-  return [healthy, ...plan.slice(0, -1).filter(({ faults }) => faults.every(({ condition }) => condition === null || !isOfStream(condition))), ...streamsPlan(engine, shape, 1).slice(1)];
+  return [
+    healthy,
+    ...plan.slice(0, -1).filter(({ faults }) => faults.every(({ condition }) => condition === null || !isOfStream(condition))),
+    ...streamsPlan(engine, shape, 1).slice(1),
+  ];
 }
 
 /** The scene of a prompt. */

@@ -79,7 +79,10 @@ const published: Readonly<Record<string, Partial<Record<Endpoint, Published>>>> 
   groq: {
     chat: {
       params: new Set(groq),
-      refuse: (field) => ({ status: 400, body: { error: { message: `property '${field}' is unsupported`, type: 'invalid_request_error' } } }),
+      refuse: (field) => ({
+        status: 400,
+        body: { error: { message: `property '${field}' is unsupported`, type: 'invalid_request_error' } },
+      }),
     },
   },
 };

@@ -52,7 +52,12 @@ function isJson(text: string): boolean {
 const insideAnswers: ReadonlySet<string | null> = new Set([ofStream.broken, 'content_filter', 'invalid_response']);
 
 /** What is wrong with what the caller got, where the calls and the end are those of the chain, as the end of a sentence; null if nothing is. */
-export function faultOfReceived(expected: Expected, success: boolean, received: Received, shape: Pick<Shape, 'stream' | 'tools'>): string | null {
+export function faultOfReceived(
+  expected: Expected,
+  success: boolean,
+  received: Received,
+  shape: Pick<Shape, 'stream' | 'tools'>,
+): string | null {
   const { duplicated, lost, tool_calls: calls, status } = received;
   if (duplicated > 0) return `the caller got ${plural(duplicated, 'part')} of the text more than once`;
   if (!success) {

@@ -135,9 +135,7 @@ export class Differences {
   }
 
   get items(): readonly Difference[] {
-    const items = [...this.#known.values()].map((one) =>
-      one.stream === true ? { ...one, sentence: `Streamed: ${one.sentence}` } : one,
-    );
+    const items = [...this.#known.values()].map((one) => (one.stream === true ? { ...one, sentence: `Streamed: ${one.sentence}` } : one));
     return items.sort((one, other) => other.prompts - one.prompts || one.first_index - other.first_index);
   }
 
@@ -172,7 +170,14 @@ function receivedDifference(expected: Expected, actual: Outcome, statusOf: Statu
   const { provider, condition } = expected.attempts[last]!;
   const sentence = `${failureText(provider, condition, statusOf(last))}: ${actual.fault}.`;
   const kind = 'received' as const;
-  return { provider, condition, expected: courseOf(expected.attempts.slice(last), expected.served_by), actual: courseOf(actual.attempts.slice(last), actual.served_by), sentence, kind };
+  return {
+    provider,
+    condition,
+    expected: courseOf(expected.attempts.slice(last), expected.served_by),
+    actual: courseOf(actual.attempts.slice(last), actual.served_by),
+    sentence,
+    kind,
+  };
 }
 
 type StatusOf = (attempt: number) => number | null;

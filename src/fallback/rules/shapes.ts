@@ -90,9 +90,11 @@ export function shapeFaults({ mode, stream, request }: TestRequest): Fault[] {
   const given = withoutNulls(request);
   if (mode === undefined || mode === null || mode === 'simulate') fault('', 'is not for the mode simulate, which sends no requests.');
   if (stream !== undefined && stream !== null && given.stream !== undefined) fault('stream', 'cannot be given together with stream.');
-  if (given.endpoint !== undefined && mode !== 'rehearsal') fault('endpoint', 'is only for the mode rehearsal; other modes call each provider by its own API.');
+  if (given.endpoint !== undefined && mode !== 'rehearsal')
+    fault('endpoint', 'is only for the mode rehearsal; other modes call each provider by its own API.');
   for (const name of ['tools', 'images', 'reasoning', 'response_format', 'max_tokens'] as const)
-    if (given.requests !== undefined && given[name] !== undefined) fault(name, 'cannot be given together with request.requests, which have shapes of their own.');
+    if (given.requests !== undefined && given[name] !== undefined)
+      fault(name, 'cannot be given together with request.requests, which have shapes of their own.');
   if (Array.isArray(given.tools))
     for (const [index, tool] of given.tools.entries()) if (toolOf(tool) === undefined) fault(`tools.${index}`, 'has no name.');
   for (const [index, body] of (given.requests ?? []).entries())
@@ -164,10 +166,30 @@ const kept = new Set([
   ...['reasoning_effort', 'verbosity', 'effort', 'truncation', 'model', 'tool_choice', 'include'],
 ]);
 /** Fields that stay as they are, with all that is in them. */
-const keptWhole = new Set(['tools', 'functions', 'tool_choice', 'function_call', 'response_format', 'stream_options', 'thinking', 'output_config', 'output_format']);
+const keptWhole = new Set([
+  'tools',
+  'functions',
+  'tool_choice',
+  'function_call',
+  'response_format',
+  'stream_options',
+  'thinking',
+  'output_config',
+  'output_format',
+]);
 /** Fields that may have secrets or name people, or that only have a meaning for one account. */
 const dropped = new Set([
-  ...['metadata', 'user', 'safety_identifier', 'prompt_cache_key', 'previous_response_id', 'conversation', 'api_key', 'api_base', 'base_url'],
+  ...[
+    'metadata',
+    'user',
+    'safety_identifier',
+    'prompt_cache_key',
+    'previous_response_id',
+    'conversation',
+    'api_key',
+    'api_base',
+    'base_url',
+  ],
   ...['authorization', 'authorization_token', 'headers', 'extra_headers', 'extra_body', 'container', 'signature', 'encrypted_content'],
 ]);
 const secret = /^(?:authorization|authorization_token|headers|api_key|token|secret|password)$/i;
@@ -178,7 +200,9 @@ function withoutSecrets(value: unknown): unknown {
   if (!isObject(value)) return value;
   const isSchema = isObject(value.properties);
   return Object.fromEntries(
-    Object.entries(value).flatMap(([name, inner]) => (secret.test(name) && !isSchema && !isObject(inner) ? [] : [[name, withoutSecrets(inner)]])),
+    Object.entries(value).flatMap(([name, inner]) =>
+      secret.test(name) && !isSchema && !isObject(inner) ? [] : [[name, withoutSecrets(inner)]],
+    ),
   );
 }
 

@@ -32,7 +32,10 @@ export function streamFaultOf(request: InjectedFaultRequest): StreamFault | unde
 }
 
 /** The failure by which a provider's stream goes wrong, by its limits; null if it only takes longer. */
-export function conditionOfStream({ way, afterChunks, stallMs }: StreamFault, { first_token_ms, idle_ms, timeout_ms }: Limits): Condition | null {
+export function conditionOfStream(
+  { way, afterChunks, stallMs }: StreamFault,
+  { first_token_ms, idle_ms, timeout_ms }: Limits,
+): Condition | null {
   if (way !== 'stall') return afterChunks === 0 ? 'invalid_response' : ofStream.broken;
   const [limit, condition] = afterChunks === 0 ? [first_token_ms, ofStream.late] : [idle_ms, ofStream.broken];
   if (limit !== null && stallMs! > limit) return condition;
@@ -44,7 +47,8 @@ export function streamFaults(request: InjectedFaultRequest, at: string, provider
   const found: Fault[] = [];
   const given = withoutNulls(request);
   const named = [...wayNames.filter((name) => request[name] === true), ...(given.stall_ms === undefined ? [] : ['stall_ms'])];
-  if (named.length > 1) found.push(faultOf(`${at}.${named[1]!}`, `cannot be given together with ${named[0]!}; a stream goes wrong in one way.`));
+  if (named.length > 1)
+    found.push(faultOf(`${at}.${named[1]!}`, `cannot be given together with ${named[0]!}; a stream goes wrong in one way.`));
   const fault = streamFaultOf(request);
   if (fault === undefined || provider === undefined || given.condition === undefined) return found;
   const condition = conditionOfStream(fault, provider);
@@ -72,7 +76,11 @@ const beyondMs = 1500;
 
 /** The ways in which a provider's stream can go wrong. */
 export function streamWaysOf(provider: Limits, hasTools: boolean): NamedStreamFault[] {
-  const fault = (way: StreamFault['way'], afterChunks: number, stallMs: number | null = null): StreamFault => ({ way, afterChunks, stallMs });
+  const fault = (way: StreamFault['way'], afterChunks: number, stallMs: number | null = null): StreamFault => ({
+    way,
+    afterChunks,
+    stallMs,
+  });
   const { first_token_ms: first, idle_ms: idle } = provider;
   const all: [string, StreamFault][] = [
     ...(first === null ? [] : [['silent before its content', fault('stall', 0, first + beyondMs)] as [string, StreamFault]]),

@@ -29,7 +29,8 @@ const settleMs = 50;
 const leastTimeoutMs = 30_000;
 
 /** A text without meaning that ends with a mark, as long as the one that it stands for or at least as long as the mark. */
-const markedFiller = (length: number, mark: string): string => marked(filler(Math.max(length - marked('', mark).length, 0)), mark).trimStart();
+const markedFiller = (length: number, mark: string): string =>
+  marked(filler(Math.max(length - marked('', mark).length, 0)), mark).trimStart();
 
 /** A gateway that is called: its address as a provider, its key and its headers. */
 interface CalledGateway {

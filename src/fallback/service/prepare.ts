@@ -109,7 +109,9 @@ export async function prepare(
 function idleFaults({ mode, faults }: TestRequest, plan: Plan): string[] {
   const fields = (faults ?? []).flatMap((fault, index) => (streamFaultOf(fault) === undefined ? [] : [`faults.${index}`]));
   const hasWhole = (mode ?? 'simulate') !== 'simulate' && plan.some(({ shape }) => shape?.stream === false);
-  return fields.length > 0 && hasWhole ? [`A whole answer has no parts, so that ${listed(fields)} mean nothing to the prompts without a stream.`] : [];
+  return fields.length > 0 && hasWhole
+    ? [`A whole answer has no parts, so that ${listed(fields)} mean nothing to the prompts without a stream.`]
+    : [];
 }
 
 function testParts(

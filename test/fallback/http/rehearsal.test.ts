@@ -206,7 +206,8 @@ describe('A rehearsal', () => {
     for (const { request, received, success } of result.results) {
       assert.deepEqual([request!.endpoint, request!.shape], ['chat', null]);
       assert.equal(received!.duplicated, 0);
-      if (success) assert.deepEqual([received!.tool_calls, received!.finish_reason], [[{ name: 'get_weather', valid: true }], 'tool_calls']);
+      if (success)
+        assert.deepEqual([received!.tool_calls, received!.finish_reason], [[{ name: 'get_weather', valid: true }], 'tool_calls']);
     }
     const cut = result.results.find(({ scenario }) => scenario.endsWith('gpt-4o: cut within a tool call'))!;
     assert.deepEqual([cut.success, cut.received!.tool_calls], [false, [{ name: 'get_weather', valid: false }]]);

@@ -627,7 +627,12 @@ describe('An error as a provider publishes it', () => {
         const fault = { condition, status_code, retry_after_ms: null };
         const reaction = fakeReaction({ kind: 'any', endpoint: protocol, provider: 'p0', model: 'm', stream: true, tool: null }, fault);
         if (typeof reaction === 'string') throw new Error(`A stream has a head: ${reaction}`);
-        return [reaction.status, reaction.then, reaction.body.includes('p0 answers.'), /\[DONE\]|message_stop|response\.completed/.test(reaction.body)];
+        return [
+          reaction.status,
+          reaction.then,
+          reaction.body.includes('p0 answers.'),
+          /\[DONE\]|message_stop|response\.completed/.test(reaction.body),
+        ];
       };
       assert.deepEqual(react('first_token_timeout', null), [200, 'silence', false, false], protocol);
       assert.deepEqual(react('interrupted', 200), [200, 'cut', true, false], protocol);

@@ -117,11 +117,10 @@ describe('A chain', () => {
         { name: 'c', model_id: 'llama' },
       ],
     });
-    assert.deepEqual(chain.providers.map((provider) => callAddress(provider)), [
-      'http://127.0.0.1:9/v1/messages',
-      'https://api.groq.com/openai/v1/chat/completions',
-      null,
-    ]);
+    assert.deepEqual(
+      chain.providers.map((provider) => callAddress(provider)),
+      ['http://127.0.0.1:9/v1/messages', 'https://api.groq.com/openai/v1/chat/completions', null],
+    );
   });
 
   test('is refused with all faults at once, each with its field [F1]', () => {

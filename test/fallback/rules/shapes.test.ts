@@ -15,8 +15,18 @@ const chat = {
   max_tokens: 50,
   messages: [
     { role: 'system', content: 'be brief' },
-    { role: 'user', content: [{ type: 'text', text: 'hello world' }, { type: 'image_url', image_url: { url: 'https://example.com/cat.png', detail: 'low' } }] },
-    { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'lookup', arguments: '{"q":"Paris"}' } }] },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'hello world' },
+        { type: 'image_url', image_url: { url: 'https://example.com/cat.png', detail: 'low' } },
+      ],
+    },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'lookup', arguments: '{"q":"Paris"}' } }],
+    },
     { role: 'tool', tool_call_id: 'call_1', content: 'Paris' },
   ],
   tools: [{ type: 'function', function: tool }],
@@ -25,7 +35,15 @@ const messages = {
   model: 'claude',
   max_tokens: 9,
   system: [{ type: 'text', text: 'be brief', cache_control: { type: 'ephemeral' } }],
-  messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: 'AAAABBBB' } }, { type: 'text', text: 'hello world' }] }],
+  messages: [
+    {
+      role: 'user',
+      content: [
+        { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: 'AAAABBBB' } },
+        { type: 'text', text: 'hello world' },
+      ],
+    },
+  ],
   tools: [{ name: 'lookup', input_schema: tool.parameters }],
 };
 const responses = {
@@ -43,7 +61,10 @@ describe('The shape of a real request', () => {
   test('has no text, image or secret of it, and keeps names, roles, tools, schemas and limits [F137]', () => {
     const texts = [chat, messages, responses].map((body) => JSON.stringify(reducedBody(body).value));
     for (const text of texts) for (const word of secretWords) assert.ok(!text.includes(word), `${word} in ${text}`);
-    assert.match(texts[0]!, /"max_tokens":50.*"role":"system".*"id":"call_1".*"name":"lookup","arguments":"\{\}".*"tools":\[.*"q":\{"type":"string"\}/);
+    assert.match(
+      texts[0]!,
+      /"max_tokens":50.*"role":"system".*"id":"call_1".*"name":"lookup","arguments":"\{\}".*"tools":\[.*"q":\{"type":"string"\}/,
+    );
     assert.match(texts[1]!, /"cache_control":\{"type":"ephemeral"\}.*"input_schema"/);
     assert.match(texts[2]!, /"effort":"low".*"schema":\{"type":"object"\}.*"server_label":"x"/);
   });
@@ -87,7 +108,8 @@ describe('The shape of a real request', () => {
   });
 
   test('is refused with the field where it cannot be meant [F135]', () => {
-    const field = (request: object, more: object = { mode: 'rehearsal' }) => shapeFaults({ ...more, request } as never).map((one) => one.field);
+    const field = (request: object, more: object = { mode: 'rehearsal' }) =>
+      shapeFaults({ ...more, request } as never).map((one) => one.field);
     assert.deepEqual(field({ stream: true }, {}), ['request']);
     assert.deepEqual(field({ stream: true }, { mode: 'drill', stream: false }), ['request.stream']);
     assert.deepEqual(field({ endpoint: 'chat' }, { mode: 'live' }), ['request.endpoint']);

@@ -60,7 +60,10 @@ export function streamReasons({ providers }: ChainDefinition): Reason[] {
 }
 
 /** Finds what LiteLLM does otherwise with streamed answers. */
-export function noteStreams<D extends { readonly kind: string; readonly provider: Draft }>(findings: FindingList, chain: readonly Reached<D>[]): void {
+export function noteStreams<D extends { readonly kind: string; readonly provider: Draft }>(
+  findings: FindingList,
+  chain: readonly Reached<D>[],
+): void {
   const some = (condition: Condition, is: (outcome: Reached<D>['outcomes'][number]) => boolean) =>
     chain.some(({ outcomes }) => outcomes.some((outcome) => outcome.failing.condition === condition && is(outcome)));
   const streaming = {
@@ -69,5 +72,6 @@ export function noteStreams<D extends { readonly kind: string; readonly provider
     isLeft: some('content_filter', ({ next }) => next.length > 0),
     isLimited: chain.some(({ deployment }) => deployment.provider.first_token_ms !== undefined),
   };
-  for (const [condition, sentence] of differencesOf(streaming)) findings.add('stream', null, sentence, { condition, loss: true, stream: true });
+  for (const [condition, sentence] of differencesOf(streaming))
+    findings.add('stream', null, sentence, { condition, loss: true, stream: true });
 }

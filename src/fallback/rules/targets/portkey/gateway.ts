@@ -3,4 +3,9 @@ import { redirectFile } from './own-file.ts';
 import { streamReasons } from './streams.ts';
 
 /** Portkey's gateway in a rehearsal. The model of a request is that of each target. */
-export const portkeyGateway: RehearsedGateway = { modelOf: ({ name }) => name, environmentOf: (given) => given, ofStreams: streamReasons, redirectFile };
+export const portkeyGateway: RehearsedGateway = {
+  modelOf: ({ name }) => name,
+  environmentOf: (given) => given,
+  ofStreams: streamReasons,
+  redirectFile,
+};

@@ -296,7 +296,9 @@ function retryRules(targets: readonly Target[], providers: readonly Draft[]): Dr
       const other = retried.filter((status) => !usual.includes(status));
       const others = isSilent ? all.filter((status) => !retried.includes(status)) : [];
       return [
-        ...(usual.length === 0 ? [] : [rule(condition, isSilent || (usual.length === all.length && !isAlsoAnswer(condition)) ? [] : usual)]),
+        ...(usual.length === 0
+          ? []
+          : [rule(condition, isSilent || (usual.length === all.length && !isAlsoAnswer(condition)) ? [] : usual)]),
         ...(other.length === 0 ? [] : [rule(condition, other)]),
         ...others.map((status) => ({
           condition,
