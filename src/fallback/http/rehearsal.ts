@@ -86,7 +86,9 @@ function answer(reply: FastifyReply, rehearsal: Rehearsal, call: FakeRequest, le
     response.destroy();
   });
   const timers: NodeJS.Timeout[] = [];
-  const later = (act: () => void, ms: number) => void timers.push(setTimeout(act, ms));
+  const later = (act: () => void, ms: number) => {
+    timers.push(setTimeout(act, ms));
+  };
   response.once('close', () => {
     for (const timer of timers) clearTimeout(timer);
     done();

@@ -27,6 +27,7 @@ const presets: Record<TestDraft['preset'], string> = {
   cascade: 'Cascade: from the first provider down to all but the last',
   flap: 'Flap: the primary fails for a while',
   blackout: 'Blackout: everything down',
+  streams: 'Streams: each goes wrong in every way',
   '': 'My own faults',
 };
 const optionsOf = (labels: Readonly<Record<string, string>>) => Object.entries(labels).map(([value, label]) => ({ value, label }));

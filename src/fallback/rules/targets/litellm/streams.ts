@@ -24,17 +24,17 @@ interface Streaming {
   readonly isLimited: boolean;
 }
 
-/** What LiteLLM does with streams otherwise than a chain, by condition, as measured with version 1.106.2 at each of its APIs. */
+/** What LiteLLM does with streams otherwise than a chain, by condition, as measured with versions 1.106.2 and 1.110.2 at each of its APIs. */
 function* differencesOf({ hasAnthropic, isRetried, isLeft, isLimited }: Streaming): Generator<readonly [Condition, string]> {
-  const skipped = 'called by messages or responses, LiteLLM leaves a malformed part out and goes on';
-  const atOnce = isRetried ? ', LiteLLM goes to the fallbacks without a retry' : ', LiteLLM goes to the fallbacks';
+  const ofAnthropic = (sentence: string) => (hasAnthropic ? sentence : '');
+  const retried = ofAnthropic(" (1.110.2 retries Anthropic's)");
   yield [
     'invalid_response',
-    `If a stream has an error before its content (invalid_response)${atOnce}; ${skipped}${hasAnthropic ? ", and a malformed part of Anthropic's ends the answer as an empty one" : ''}.`,
+    `If a stream has an error before its content (invalid_response), LiteLLM goes to the fallbacks${isRetried ? ` without a retry${retried}` : ''}; called by messages, and 1.110.2 by responses, it retries an error; called by messages or responses, it leaves a malformed part out and goes on.${ofAnthropic(" With 1.106.2, a malformed part of Anthropic's ends the answer as an empty one.")}`,
   ];
   yield [
     'interrupted',
-    `If a stream ends without its final event (interrupted), LiteLLM ends its answer as a whole one${hasAnthropic ? ", as it does behind a malformed part of Anthropic's" : ''}; ${skipped}, and called by responses, it calls the fallbacks after an error event and sends their whole answer behind what it has sent.`,
+    `If a stream ends without its final event (interrupted), LiteLLM 1.106.2 ends its answer as a whole one${ofAnthropic(", as it does behind a malformed part of Anthropic's")}; 1.110.2 ends it with an error. Called by messages or responses, both leave a malformed part out; called by responses, both call the fallbacks after an error event and send their whole answer behind what was sent.`,
   ];
   if (isLeft)
     yield [
@@ -44,7 +44,7 @@ function* differencesOf({ hasAnthropic, isRetried, isLeft, isLimited }: Streamin
   if (isLimited)
     yield [
       'first_token_timeout',
-      'If the first content is late (first_token_timeout), LiteLLM goes to the fallbacks without a retry; called by messages, it retries, and called by responses, it ends with an error.',
+      `If the first content is late (first_token_timeout), LiteLLM goes to the fallbacks without a retry${retried}; called by messages, it retries, and called by responses, it ends with an error.`,
     ];
 }
 
