@@ -1,3 +1,4 @@
+import { readJson } from '../../kit/json.ts';
 import type { Endpoint } from '../model/request.ts';
 
 /** The end of an answer: complete, with a tool call, or emptied by the provider's filter. */
@@ -93,7 +94,7 @@ const toolUse = { type: 'tool_use', id: 'toolu_rehearsal' } as const;
 const messages: AnswerForm = {
   whole({ model, end, parts, tool }) {
     const text = parts.join('');
-    const block = end === 'tool' ? { ...toolUse, name: tool, input: JSON.parse(text) as unknown } : { type: 'text', text };
+    const block = end === 'tool' ? { ...toolUse, name: tool, input: readJson(text) } : { type: 'text', text };
     return { ...message(model), content: text === '' ? [] : [block], stop_reason: stopReasons[end] };
   },
   events({ model, end, parts, tool }) {

@@ -1,3 +1,4 @@
+import { readJson } from '../../kit/json.ts';
 import { modelName } from '../rules/kinds.ts';
 import { bodyWith, smallImage } from '../rules/shapes.ts';
 import { type Answer, AnswerParts, arrayOf, type ChatProtocol, objectOf, textOf, usageOf } from './protocol.ts';
@@ -36,7 +37,7 @@ export const responses: ChatProtocol = {
     let finished: Answer | undefined;
     return {
       take(event, data) {
-        const message = objectOf(JSON.parse(data));
+        const message = objectOf(readJson(data));
         const type = textOf(message.type) ?? event;
         const response = objectOf(message.response);
         if (type === 'error' || type === 'response.failed') throw new Error('The stream carries an error.');

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
+import { readJson } from '../../kit/json.ts';
 import { maxRequests } from '../model/request.ts';
 import { reducedBody } from '../rules/shapes.ts';
 import { RehearsalError } from './program.ts';
@@ -36,7 +37,7 @@ export async function readRequests(path: string): Promise<RealRequest[]> {
 function bodyIn(line: string): RealRequest | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    value = readJson(line);
   } catch {
     return undefined;
   }
@@ -51,7 +52,7 @@ const isObject = (value: unknown): value is RealRequest => typeof value === 'obj
 
 function objectIn(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return readJson(text);
   } catch {
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { readJson } from '../../kit/json.ts';
 import { plural } from '../../kit/wording.ts';
 import type { Expected } from '../model/rehearsal.ts';
 import type { Received, SentShape } from '../model/request.ts';
@@ -41,7 +42,7 @@ export function receivedOf(
 
 function isJson(text: string): boolean {
   try {
-    JSON.parse(text);
+    readJson(text);
     return true;
   } catch {
     return false;
