@@ -49,6 +49,12 @@ export class IdentityAdmission {
     return [new URL(this.#origin).hostname];
   }
 
+  /** What the console is told about sign-in; undefined: nobody signs in. */
+  consoleMetadata(isOnly: boolean): Record<string, string> | undefined {
+    const { signsIn, providerName: provider, publicUrl: address } = this.identity;
+    return signsIn ? { 'baton-sign-in': JSON.stringify({ provider, address, isOnly }) } : undefined;
+  }
+
   /** The session that a request to the API or a stream sends; undefined: none, or one that is not looked at there. */
   sessionOf({ forPrograms = false }: Admitted, headers: IncomingHttpHeaders): string | undefined {
     return forPrograms || !this.identity.signsIn ? undefined : cookieOf(headers, this.#sessionCookie);

@@ -86,6 +86,8 @@ export interface ServerDependencies {
   a2aAgents: readonly string[];
   /** The address by which others reach the service; undefined: that of each request. */
   publicUrl: string | undefined;
+  /** Where only people who have signed in are admitted. */
+  oidcRequired: readonly ('console' | 'answers')[];
   /** Who is admitted by an identity provider; undefined: nobody. */
   identity: IdentityAdmission | undefined;
 }
@@ -202,11 +204,12 @@ function once<T>(work: () => Promise<T>): () => Promise<T> {
 }
 
 /** Mounts the console, and the page at the root. */
-function mountPages(app: FastifyInstance, { version }: ServerDependencies): void {
+function mountPages(app: FastifyInstance, { version, identity, oidcRequired }: ServerDependencies): void {
   mountStatic(app, {
     prefix: '/console',
     folder: fileURLToPath(new URL('../web/dist', import.meta.url)),
     notBuilt: 'The console is not built yet: run `npm run build:web` and reload the page.',
+    metadata: identity?.consoleMetadata(oidcRequired.includes('console')) ?? {},
   });
   mountStart(app, {
     name: serviceTitle,

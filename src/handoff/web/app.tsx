@@ -1,13 +1,17 @@
+import { LogOut, UserRound } from 'lucide-react';
 import { useCallback } from 'react';
 import { Navigate, type RouteObject, useNavigate } from 'react-router';
 
 import { KeyForm } from '../../kit/web/app/key-form.tsx';
 import { Shell } from '../../kit/web/app/shell.tsx';
 import { Badge, Skeleton } from '../../kit/web/components/feedback.tsx';
+import { Menu } from '../../kit/web/components/menu.tsx';
+import { toast } from '../../kit/web/components/toasts.tsx';
 import type { OwnKey } from '../model/key.ts';
 import type { PacketSummary } from '../model/packet.ts';
 import { live, useLive } from './data/live.ts';
 import { useInbox, useOwnKey } from './data/queries.ts';
+import { signIn, signOut } from './data/sign-in.ts';
 import { Inbox } from './pages/inbox.tsx';
 
 /** The pages in the navigation, each with the scopes of which one suffices for it; `admin`: only admin keys. */
@@ -18,7 +22,7 @@ const entries = [
   { to: '/agents', label: 'Agents', needs: ['read'] },
   { to: '/webhooks', label: 'Webhooks', needs: ['manage'] },
   { to: '/channels', label: 'Channels', needs: ['manage'] },
-  { to: '/keys', label: 'Keys', needs: ['manage'] },
+  { to: '/keys', label: 'Keys', needs: ['manage', 'session'] },
   { to: '/tenants', label: 'Tenants', needs: ['admin'] },
   { to: '/audit', label: 'Audit', needs: ['read'] },
 ];
@@ -26,7 +30,13 @@ const entries = [
 /** The links to the pages that a key can use. Until the key is known, they are those of a key that has all scopes and is no admin key. */
 const linksFor = (own: OwnKey | undefined) =>
   entries.filter(({ needs }) =>
-    needs.some((need) => (need === 'admin' ? own?.admin === true : own === undefined || own.scopes.some((scope) => scope === need))),
+    needs.some((need) =>
+      need === 'admin'
+        ? own?.admin === true
+        : need === 'session'
+          ? own?.kind === 'session'
+          : own === undefined || own.scopes.some((scope) => scope === need),
+    ),
   );
 
 /** The first page: the inbox, or for a key that may not read it the first page that it can use. */
@@ -63,7 +73,32 @@ export function Console() {
       {isLive ? <Badge tone="good">live</Badge> : null}
     </>
   );
-  return <Shell name="console" links={links} tools={tools} keyForm={<KeyForm asksToKeep from={<WhereKeysComeFrom />} />} />;
+  const keyForm = <KeyForm asksToKeep from={<WhereKeysComeFrom />} signIn={signIn} />;
+  const account = own?.kind === 'session' ? <AccountMenu own={own} /> : undefined;
+  return <Shell name="console" links={links} tools={tools} account={account} keyForm={keyForm} />;
+}
+
+/** Who is signed in, with which rights, and the way out. */
+function AccountMenu({ own }: { own: OwnKey }) {
+  const rights = own.admin ? 'everything' : own.scopes.join(', ');
+  return (
+    <Menu
+      label={`Signed in as ${own.name}`}
+      icon={UserRound}
+      about={
+        <>
+          <bdi>{own.name}</bdi> may: {rights}
+        </>
+      }
+      entries={[
+        {
+          label: 'Sign out',
+          icon: LogOut,
+          onSelect: () => void signOut().catch(() => toast({ text: 'You are not signed out: the service did not answer.', tone: 'bad' })),
+        },
+      ]}
+    />
+  );
 }
 
 function WhereKeysComeFrom() {

@@ -12,6 +12,8 @@ interface StaticOptions {
   folder: string;
   /** The message of the error if the folder does not exist. */
   notBuilt: string;
+  /** Names and texts for pages, which `index.html` gets as `meta` elements. */
+  metadata?: Readonly<Record<string, string>>;
 }
 
 // Same-origin scripts, styles and requests only, no framing, and no text that becomes HTML or a script.
@@ -42,7 +44,7 @@ interface StaticFile {
  * and gets `index.html`; a missing file is 404. Files are read once, at the first request, and served from memory, so no
  * file path is ever built from a request.
  */
-export function mountStatic(app: FastifyInstance, { prefix, folder, notBuilt }: StaticOptions): void {
+export function mountStatic(app: FastifyInstance, { prefix, folder, notBuilt, metadata = {} }: StaticOptions): void {
   let files: ReadonlyMap<string, StaticFile> | undefined;
 
   const serve = async (request: FastifyRequest, reply: FastifyReply) => {
@@ -51,7 +53,7 @@ export function mountStatic(app: FastifyInstance, { prefix, folder, notBuilt }: 
       'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
     });
-    files ??= readFiles(folder);
+    files ??= readFiles(folder, metadata);
     if (files === undefined) throw new ServiceError('SERVICE_UNAVAILABLE', notBuilt);
     const asked = (request.params as { '*'?: string })['*'] ?? '';
     const isPage = posix.extname(asked) === '' && !asked.startsWith('assets/');
@@ -71,16 +73,28 @@ export function mountStatic(app: FastifyInstance, { prefix, folder, notBuilt }: 
 }
 
 /** The files of a folder by relative path; undefined if there is no `index.html`. */
-function readFiles(folder: string): ReadonlyMap<string, StaticFile> | undefined {
+function readFiles(folder: string, metadata: Readonly<Record<string, string>>): ReadonlyMap<string, StaticFile> | undefined {
   if (!statSync(join(folder, 'index.html'), { throwIfNoEntry: false })?.isFile()) return undefined;
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length).split(sep).filter(Boolean).join('/'));
   const all = new Set(names);
   const read = (name: string) => readFileSync(join(folder, name));
-  return new Map(
+  const files = new Map<string, StaticFile>(
     names
       .filter((name) => !(name.endsWith('.br') && all.has(name.slice(0, -3))))
-      .map((name) => [name, { bytes: read(name), compressed: all.has(`${name}.br`) ? read(`${name}.br`) : undefined }]),
+      .map((name): [string, StaticFile] => [
+        name,
+        { bytes: read(name), compressed: all.has(`${name}.br`) ? read(`${name}.br`) : undefined },
+      ]),
   );
+  const elements = Object.entries(metadata).map(([name, text]) => `<meta name="${escaped(name)}" content="${escaped(text)}">`);
+  if (elements.length === 0) return files;
+  const page = read('index.html')
+    .toString()
+    .replace('</head>', () => `${elements.join('')}</head>`);
+  return files.set('index.html', { bytes: Buffer.from(page), compressed: undefined });
 }
+
+/** A text in an attribute of HTML. */
+const escaped = (text: string): string => text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);

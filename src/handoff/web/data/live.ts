@@ -1,7 +1,7 @@
 import { useEffect } from 'react';
 
 import { queryClient } from '../../../kit/web/app/queries.ts';
-import { useHasKey, useKeyWanted } from '../../../kit/web/app/session.ts';
+import { useHasAccess, useKeyWanted } from '../../../kit/web/app/session.ts';
 import { sharedValue } from '../../../kit/web/shared-value.ts';
 import type { StreamEvent } from '../../client/client.ts';
 import type { PacketSummary } from '../../model/packet.ts';
@@ -17,9 +17,9 @@ export const live = sharedValue(false);
 
 /** Follows the tenant's events while a key is known, and keeps what is shown up to date. */
 export function useLive(onQuestion: (packet: PacketSummary) => void): void {
-  const hasKey = useHasKey();
+  const hasAccess = useHasAccess();
   const wanted = useKeyWanted();
-  const enabled = hasKey && !wanted;
+  const enabled = hasAccess && !wanted;
   useEffect(() => {
     if (!enabled) return;
     const stop = new AbortController();

@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { systemClock } from '../../../kit/clock.ts';
 import { defined } from '../../../kit/defined.ts';
 import { createReadHook, type Outcome, polled, queryClient, useChange } from '../../../kit/web/app/queries.ts';
-import { useHasKey } from '../../../kit/web/app/session.ts';
+import { useHasAccess } from '../../../kit/web/app/session.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import type { ChannelDelivery } from '../../model/channel.ts';
@@ -36,7 +36,7 @@ export const useWebhooks = () => useAnswer(['webhooks'], (client, signal) => cli
 
 /** The key of this tab, and its tenant; undefined until they are known. */
 export function useOwnKey(): OwnKey | undefined {
-  const enabled = useHasKey();
+  const enabled = useHasAccess();
   return useAnswer(['self'], (client, signal) => client.getOwnKey({ signal }), { enabled, staleTime: 60_000 }).data;
 }
 
@@ -57,7 +57,7 @@ export const askedAt = ({ hitl, updated_at }: PacketSummary): string => hitl?.re
 
 /** The packets with an open question, oldest question first. */
 export function useInbox() {
-  const enabled = useHasKey();
+  const enabled = useHasAccess();
   return useAnswer(
     inboxKey,
     async (client, signal) => {
@@ -75,7 +75,7 @@ export function useInbox() {
 
 /** Whether no channel notifies anybody of new questions. */
 export function useNotifiesNobody(): boolean {
-  const enabled = useHasKey();
+  const enabled = useHasAccess();
   const read = async (client: HandoffClient, signal: AbortSignal) =>
     (await client.listAwaiting({ query: { limit: 1 }, signal })).unnotified === true;
   return useAnswer(['channels', 'unnotified'], read, { enabled, staleTime: 60_000 }).data ?? false;
@@ -261,6 +261,13 @@ export const useKeys = (tenantId?: string) =>
   useAnswer(['keys', ...(tenantId === undefined ? [] : [tenantId])], (client, signal) =>
     tenantId === undefined ? client.listKeys({ signal }) : client.listTenantKeys({ params: { id: tenantId }, signal }),
   );
+
+/** The sessions that are open: those of the person, and of the tenant with the right to manage. */
+export const useSessions = () => useAnswer(['sessions'], async (client, signal) => (await client.listSessions({ signal })).sessions);
+
+/** A page of the tenant's people. */
+export const usePeople = (page: number) =>
+  useAnswer(['people', page], (client, signal) => client.listPeople({ query: pageAt(page), signal }));
 
 /** All tenants. */
 export const useTenants = () => useAnswer(['tenants'], (client, signal) => client.listTenants({ signal }));

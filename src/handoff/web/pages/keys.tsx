@@ -12,8 +12,10 @@ import { Table } from '../../../kit/web/components/table.tsx';
 import { defaultScopes, scopes } from '../../model/constants.ts';
 import type { ApiKey, KeyRequest } from '../../model/key.ts';
 import { useKeys, useMay, useOwnKey } from '../data/queries.ts';
+import { signIn } from '../data/sign-in.ts';
 import { CheckGroup } from '../parts/check-group.tsx';
 import { FormDialog, NewItem, ShownOnce } from '../parts/form-dialog.tsx';
+import { People, Sessions } from '../parts/people.tsx';
 import { Name, TimeLeft, TimeSince } from '../parts/texts.tsx';
 
 const meanings = {
@@ -76,6 +78,8 @@ export function Keys({ tenantId }: { tenantId?: string }) {
           {asked.key.id === own?.id ? <Callout tone="warn">This is the key that you are signed in with.</Callout> : null}
         </FormDialog>
       ) : null}
+      {tenantId === undefined && (signIn !== undefined || own?.kind === 'session') ? <Sessions /> : null}
+      {tenantId === undefined && mayManage && signIn !== undefined ? <People /> : null}
       <ShownOnce title="The new key" secret={secret} onClose={() => setSecret(undefined)}>
         Copy it now: it is shown only once.
       </ShownOnce>
@@ -114,6 +118,10 @@ function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
           ),
         },
         { name: 'As agents', cell: ({ agents }) => <Name>{agents === null ? 'any' : agents.join(', ')}</Name> },
+        {
+          name: 'Sees',
+          cell: ({ sees, queues }) => (sees === 'all' ? 'all packets' : <Name>{`its own; queues: ${(queues ?? []).join(', ')}`}</Name>),
+        },
         { name: 'Answers as', cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
         { name: 'Tier', cell: ({ tier }) => tier },
         {
@@ -154,12 +162,15 @@ function NewKey({ tenantId, onClose, onCreated }: NewKeyProps) {
   const own = useOwnKey();
   // No key has the scope erase unless somebody chooses it.
   const given: (typeof scopes)[number][] = (own?.scopes ?? defaultScopes).filter((scope) => scope !== 'erase');
-  const [draft, setDraft] = useState({ name: '', agents: '', responder: '', scopes: given, admin: false });
+  const [draft, setDraft] = useState({
+    ...{ name: '', agents: '', queues: '', responder: '', scopes: given, admin: false, seesOwn: false },
+  });
   const set = (changes: Partial<typeof draft>) => setDraft({ ...draft, ...changes });
   const bound = bind(draft, set);
-  const agents = commaList(draft.agents);
+  const [agents, queues] = [commaList(draft.agents), commaList(draft.queues)];
   const rights = {
-    scopes: draft.scopes,
+    scopes: draft.seesOwn ? draft.scopes.filter((scope) => scope !== 'manage') : draft.scopes,
+    ...(draft.seesOwn ? { sees: 'own' as const, ...(queues.length === 0 ? {} : { queues }) } : {}),
     ...(agents.length === 0 ? {} : { agents }),
     ...(draft.responder.trim() === '' ? {} : { responder: draft.responder.trim() }),
   };
@@ -187,6 +198,19 @@ function NewKey({ tenantId, onClose, onCreated }: NewKeyProps) {
             onChange={(chosen) => set({ scopes: chosen })}
           />
           <TextField label="Only as these agents (optional)" hint="Ids, separated by commas." {...bound('agents')} />
+          <CheckField
+            label="Sees only what is its agents' own"
+            hint="Recommended for agents: packets that they send, receive or hold. Such a key can't manage."
+            checked={draft.seesOwn}
+            onChange={({ target }) => set({ seesOwn: target.checked })}
+          />
+          {draft.seesOwn ? (
+            <TextField
+              label="Queues (optional)"
+              hint="Target agents whose packets it also sees and claims, separated by commas."
+              {...bound('queues')}
+            />
+          ) : null}
           <TextField label="Answers only as (optional)" hint="The name that its answers carry." {...bound('responder')} />
         </>
       )}

@@ -91,7 +91,8 @@ export function AnswerForm({ packet, isPartial, keys }: AnswerFormProps) {
   if (!mayAnswer)
     return (
       <Callout tone="info">
-        This key can’t answer: it needs the scope <code>respond</code>.
+        {own?.kind === 'session' ? 'You can’t answer: you need the right ' : 'This key can’t answer: it needs the scope '}
+        <code>respond</code>.
       </Callout>
     );
   const faultOf = (field: string) =>

@@ -78,7 +78,8 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
   if (!mayAnswer)
     return (
       <Callout tone="info">
-        This key can’t answer: it needs the scope <code>respond</code>.
+        {own?.kind === 'session' ? 'You can’t answer: you need the right ' : 'This key can’t answer: it needs the scope '}
+        <code>respond</code>.
       </Callout>
     );
   return (

@@ -1,6 +1,6 @@
 import { type ReactNode, useRef, useState } from 'react';
 
-import { Button } from '../components/button.tsx';
+import { Button, buttonClass } from '../components/button.tsx';
 import { CheckField, TextField } from '../components/field.tsx';
 import { Form } from '../components/form.tsx';
 import { PageHeader, Panel } from '../components/layout.tsx';
@@ -13,10 +13,22 @@ interface KeyFormProps {
   asksToKeep?: boolean;
   /** Where a key comes from. */
   from?: ReactNode;
+  /** Another way in, which comes first. */
+  signIn?: SignIn | undefined;
+}
+
+/** How people sign in without a key. */
+export interface SignIn {
+  /** What they sign in with. */
+  provider: string;
+  /** Where a sign-in begins that returns to this page. */
+  href: () => string;
+  /** Whether keys are not taken. */
+  isOnly: boolean;
 }
 
 /** Asks for the API key, which is kept at most in this tab, until it is closed. */
-export function KeyForm({ asksToKeep = false, from }: KeyFormProps) {
+export function KeyForm({ asksToKeep = false, from, signIn }: KeyFormProps) {
   const [keep, setKeep] = useState(!asksToKeep);
   const field = useRef<HTMLInputElement>(null);
   const wrong = currentKey() !== null;
@@ -33,9 +45,8 @@ export function KeyForm({ asksToKeep = false, from }: KeyFormProps) {
     refetchAfterKeyChange();
   }
 
-  return (
-    <div className={styles.frame}>
-      <PageHeader title="API key" subtitle="This service requires an API key." />
+  const form = (
+    <>
       <Panel>
         <Form onSubmit={submit}>
           <TextField
@@ -67,6 +78,27 @@ export function KeyForm({ asksToKeep = false, from }: KeyFormProps) {
         <Panel title="Where a key comes from">
           <div className={styles.from}>{from}</div>
         </Panel>
+      )}
+    </>
+  );
+  if (signIn === undefined)
+    return (
+      <div className={styles.frame}>
+        <PageHeader title="API key" subtitle="This service requires an API key." />
+        {form}
+      </div>
+    );
+  return (
+    <div className={styles.frame}>
+      <PageHeader title="Sign in" subtitle="The console is for people of this service." />
+      <a className={`${buttonClass('primary')} ${styles.signIn}`} href={signIn.href()}>
+        Sign in with {signIn.provider}
+      </a>
+      {signIn.isOnly ? null : (
+        <details className={styles.folded} open={wrong}>
+          <summary>Use an API key</summary>
+          {form}
+        </details>
       )}
     </div>
   );

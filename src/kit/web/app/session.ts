@@ -4,6 +4,7 @@ import { keptText, sharedValue } from '../shared-value.ts';
 const kept = keptText('sessionStorage', `baton.key ${import.meta.env.BASE_URL}`);
 const key = sharedValue(kept.read());
 const refused = sharedValue(false);
+const session = sharedValue(false);
 
 /** The API key of this tab; null if none was entered. */
 export const currentKey = key.get;
@@ -22,5 +23,14 @@ export const keyRefused = (): void => refused.set(true);
 /** Whether the service requires a key that this tab does not have. */
 export const useKeyWanted = refused.use;
 
+/** Notes that the browser may have a session, whose cookie no page can read. A key that is entered decides instead. */
+export const trySession = (): void => session.set(true);
+
 /** Whether this tab has a key. */
 export const useHasKey = (): boolean => key.use() !== null;
+
+/** Whether requests of this tab are answered for somebody: it has a key, or may have a session. */
+export function useHasAccess(): boolean {
+  const hasSession = session.use();
+  return key.use() !== null || hasSession;
+}

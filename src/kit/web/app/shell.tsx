@@ -18,6 +18,8 @@ interface ShellProps {
   links: readonly NavItem[];
   /** What stands before the menus. */
   tools?: ReactNode;
+  /** The menu of whom the page is shown to; by default that of the key. */
+  account?: ReactNode;
   /** Shown instead of the page when a key is needed. */
   keyForm: ReactNode;
 }
@@ -26,7 +28,7 @@ interface ShellProps {
 const manyLinks = 6;
 
 /** The frame of every page: navigation, the state of the connection, and the form that asks for a key. */
-export function Shell({ name, links, tools, keyForm }: ShellProps) {
+export function Shell({ name, links, tools, account, keyForm }: ShellProps) {
   const wanted = useKeyWanted();
   const isConnected = connected.use();
   const { pathname } = useLocation();
@@ -57,7 +59,7 @@ export function Shell({ name, links, tools, keyForm }: ShellProps) {
         <div className={styles.tools}>
           {tools}
           <SchemeMenu />
-          <KeyMenu />
+          {account ?? <KeyMenu />}
         </div>
       </header>
       <div role="status" aria-live="polite">

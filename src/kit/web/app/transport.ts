@@ -1,7 +1,7 @@
 import { ApiError, TimeoutError } from '../../client-errors.ts';
 import { chunksOf, type Transport } from '../../transport.ts';
 import { sharedValue } from '../shared-value.ts';
-import { keyRefused } from './session.ts';
+import { currentKey, keyRefused } from './session.ts';
 
 /** A fault of a request, with the dotted path of its field. */
 export interface Fault {
@@ -33,7 +33,8 @@ export const connected = sharedValue(true);
 export const transport: Transport = async ({ method, url, headers, body, signal }) => {
   const answer = await fetch(url, {
     method,
-    headers,
+    // With a session, which browsers send by themselves, this shows that a page of the service sends the request.
+    headers: currentKey() === null && method !== 'GET' ? { ...headers, 'x-requested-with': 'baton' } : headers,
     signal,
     ...(body === undefined ? {} : { body }),
     cache: 'no-store',
