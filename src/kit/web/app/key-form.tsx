@@ -27,8 +27,33 @@ export interface SignIn {
   isOnly: boolean;
 }
 
-/** Asks for the API key, which is kept at most in this tab, until it is closed. */
-export function KeyForm({ asksToKeep = false, from, signIn }: KeyFormProps) {
+/** Asks for the API key, which is kept at most in this tab, until it is closed; first for another way in, if there is one. */
+export function KeyForm({ signIn, ...fields }: KeyFormProps) {
+  if (signIn === undefined)
+    return (
+      <div className={styles.frame}>
+        <PageHeader title="API key" subtitle="This service requires an API key." />
+        <KeyFields {...fields} />
+      </div>
+    );
+  return (
+    <div className={styles.frame}>
+      <PageHeader title="Sign in" subtitle="The console is for people of this service." />
+      <a className={`${buttonClass('primary')} ${styles.signIn}`} href={signIn.href()}>
+        Sign in with {signIn.provider}
+      </a>
+      {signIn.isOnly ? null : (
+        <details className={styles.folded} open={currentKey() !== null}>
+          <summary>Use an API key</summary>
+          <KeyFields {...fields} />
+        </details>
+      )}
+    </div>
+  );
+}
+
+/** The form for the key, and where one comes from. */
+function KeyFields({ asksToKeep = false, from }: Omit<KeyFormProps, 'signIn'>) {
   const [keep, setKeep] = useState(!asksToKeep);
   const field = useRef<HTMLInputElement>(null);
   const wrong = currentKey() !== null;
@@ -45,7 +70,7 @@ export function KeyForm({ asksToKeep = false, from, signIn }: KeyFormProps) {
     refetchAfterKeyChange();
   }
 
-  const form = (
+  return (
     <>
       <Panel>
         <Form onSubmit={submit}>
@@ -80,26 +105,5 @@ export function KeyForm({ asksToKeep = false, from, signIn }: KeyFormProps) {
         </Panel>
       )}
     </>
-  );
-  if (signIn === undefined)
-    return (
-      <div className={styles.frame}>
-        <PageHeader title="API key" subtitle="This service requires an API key." />
-        {form}
-      </div>
-    );
-  return (
-    <div className={styles.frame}>
-      <PageHeader title="Sign in" subtitle="The console is for people of this service." />
-      <a className={`${buttonClass('primary')} ${styles.signIn}`} href={signIn.href()}>
-        Sign in with {signIn.provider}
-      </a>
-      {signIn.isOnly ? null : (
-        <details className={styles.folded} open={wrong}>
-          <summary>Use an API key</summary>
-          {form}
-        </details>
-      )}
-    </div>
   );
 }
