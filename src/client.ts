@@ -1,6 +1,8 @@
 // biome-ignore-all lint/performance/noBarrelFile: the package's export for programs that call the services.
 export { createFallbackClient, type FallbackClient, type FallbackClientOptions, type TestEvent } from './fallback/client/client.ts';
 export type { FallbackAnswer, FallbackBody, FallbackTypes } from './fallback/client/types.ts';
+export type { ActionDecision, ApprovalOptions, ApproveOptions, RequiresApprovalOptions } from './handoff/client/approvals.ts';
+export type { AskOptions } from './handoff/client/asking.ts';
 export {
   createHandoffClient,
   type EventsOptions,
@@ -9,6 +11,7 @@ export {
   type StreamEvent,
   type StreamReset,
 } from './handoff/client/client.ts';
+export { ActionFailed, ActionRejected, CallChanged, NoAnswer, QuestionChanged } from './handoff/client/errors.ts';
 export type { HandoffAnswer, HandoffBody, HandoffTypes } from './handoff/client/types.ts';
 export { type DeliveredEvent, verifyWebhook, WebhookError } from './handoff/client/webhook.ts';
 export type { WorkContext, WorkHandler, WorkOptions, WorkResult } from './handoff/client/worker.ts';

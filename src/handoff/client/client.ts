@@ -4,6 +4,7 @@ import { keyHeader } from '../../kit/header.ts';
 import type { routes } from '../model/api.ts';
 import type { CreateRequest, PacketSummary } from '../model/packet.ts';
 import type { Trial } from '../model/packet-routes.ts';
+import { type ActionDecision, Approvals, type ApproveOptions, type RequiresApprovalOptions } from './approvals.ts';
 import { operations } from './operations.ts';
 import { runWorker, type WorkHandler, type WorkOptions } from './worker.ts';
 
@@ -62,6 +63,24 @@ export type HandoffClient = Trying &
      * sentence. When the worker stops, packets in progress have `graceSeconds` to end, and are given back afterwards.
      */
     work(agentId: string, handler: WorkHandler, options?: WorkOptions): Promise<void>;
+    /**
+     * Asks a person or a policy about a tool call, and waits for the decision. The same agent and `call_id` again, also by another process,
+     * gets the decision of its first question; a question that is over without one, and an approval that has expired, is asked anew.
+     * Rejects with NoAnswer if nobody decides within `timeoutSeconds`, or the packet ends before, and with CallChanged if the call was
+     * asked about with another tool or other arguments.
+     */
+    approve(tool: string, given: object, options: ApproveOptions): Promise<ActionDecision>;
+    /**
+     * A function that asks, waits, and runs once with the approved arguments. Called again with the same id, also by another process, it
+     * resolves to the result of its first run; if a process died in between, a person is asked again, and told when it began. Where a
+     * person answers instead of the tool, it resolves to the answer. The id is that of the framework, from an argument with `toolCallId`,
+     * `toolUseID` or `toolCall.callId`, unless `call_id` is given. Rejects with ActionRejected, ActionFailed if the first run threw, or
+     * NoAnswer.
+     */
+    requiresApproval<Args extends object, Rest extends readonly unknown[], Result>(
+      run: (given: Args, ...rest: Rest) => Result | Promise<Result>,
+      options: RequiresApprovalOptions<Args, Rest>,
+    ): (given: Args, ...rest: Rest) => Promise<Result>;
   };
 
 /** Makes a client of the handoff service: `await createHandoffClient({ baseUrl, apiKey }).listPackets()`. */
@@ -74,8 +93,11 @@ export function createHandoffClient({ baseUrl, apiKey, headers, ...options }: Ha
         if (type !== 'connected' && type !== 'ping') yield { ...(eventJson(data) as StreamEvent), type, event_id: id };
       }
     },
-    work: (agentId, handler, how = {}) => runWorker({ client, sleep: (ms, signal) => connection.sleep(ms, signal) }, agentId, handler, how),
+    work: (agentId, handler, how = {}) => runWorker(parts(), agentId, handler, how),
+    approve: (...given) => new Approvals(parts()).approve(...given),
+    requiresApproval: (...given) => new Approvals(parts()).requiresApproval(...given),
   };
+  const parts = () => ({ client, sleep: (ms: number, signal?: AbortSignal) => connection.sleep(ms, signal) });
   return client;
 }
 

@@ -1,12 +1,26 @@
-import { ApiError, NetworkError, TimeoutError } from '../../kit/client-errors.ts';
+import { ApiError } from '../../kit/client-errors.ts';
 import type { Packet, PatchRequest } from '../model/packet.ts';
+import { Asker } from './asking.ts';
 import type { HandoffClient } from './client.ts';
+import { isPassing, wordsOf } from './errors.ts';
 
 /** What a handler works on. */
 export interface WorkContext {
+  /** The packet, as the worker last saw it. */
   readonly packet: Packet;
   /** Aborts when another agent may have the packet: stop working on it. */
   readonly lost: AbortSignal;
+  /**
+   * Asks a person, and waits for the answer without losing the lease. The `key` names the question: asked again with it and the same
+   * fields, also by another worker that starts over, it is the same question with the same answer. Without one, questions are numbered
+   * within a run of the handler (`ask-1`, ...). Questions asked at once wait their turn. Rejects with NoAnswer if nobody answers within
+   * `timeoutSeconds`, and with QuestionChanged if the key belongs to a question with other fields.
+   */
+  readonly ask: Asker['ask'];
+  /** As `approve` of the client. The worker's agent asks; the id of the call is made from the packet and a count within the run. */
+  readonly approve: Asker['approve'];
+  /** As `requiresApproval` of the client, with the agent and the ids of `approve`. */
+  readonly requiresApproval: Asker['requiresApproval'];
 }
 
 /** The PATCH that ends the packet; its status is `completed` unless it says otherwise. */
@@ -36,8 +50,6 @@ interface WorkerDependencies {
 
 type Outcome = { readonly result: unknown } | { readonly error: unknown };
 
-/** The most characters of an error in a packet. */
-const longestError = 2000;
 /** How often the end of a packet is tried while the service is unavailable. */
 const attempts = 8;
 /** After so many failed renewals, a third of the lease apart, the lease may have ended. */
@@ -122,7 +134,9 @@ class Worker {
     const done = new AbortController();
     const renewing = this.#renew(packet, lost, done.signal);
     try {
-      const working = outcomeOf(this.#handler, { packet, lost: lost.signal });
+      const parts = { client: this.#client, sleep: this.#sleep };
+      const asker = new Asker(parts, this.#agentId, packet, this.#headersOf(packet), lost.signal);
+      const working = outcomeOf(this.#handler, new HandlerContext(asker, lost.signal));
       const outcome = await Promise.race([working, this.#grace(done.signal)]);
       if (outcome === undefined) {
         lost.abort(new Error('The worker stops.'));
@@ -177,7 +191,7 @@ class Worker {
     const { status } = await this.#client.getPacket({ params: { id: packet.id } });
     // The handler may have ended the packet itself.
     if (status !== 'claimed' && status !== 'in_progress' && status !== 'awaiting_human') return;
-    const failure = { id: 'failure', description: 'The work on this packet', error: wordsOf(fault) };
+    const failure = { id: 'failure', description: 'The work on this packet', error: wordsOf(fault, 'The handler failed.') };
     await this.#patch(packet, { status: 'failed', actions: { failed: [failure] } }).catch((error: unknown) => {
       // The packet has no room for the sentence, or a contract none for the action.
       if (!(error instanceof ApiError) || (error.status_code !== 400 && error.status_code !== 413)) throw error;
@@ -207,6 +221,24 @@ class Worker {
   }
 }
 
+/** What a handler gets; its methods can be taken out of it. */
+class HandlerContext implements WorkContext {
+  readonly #asker: Asker;
+  readonly lost: AbortSignal;
+  readonly ask: WorkContext['ask'] = (...given) => this.#asker.ask(...given);
+  readonly approve: WorkContext['approve'] = (...given) => this.#asker.approve(...given);
+  readonly requiresApproval: WorkContext['requiresApproval'] = (...given) => this.#asker.requiresApproval(...given);
+
+  constructor(asker: Asker, lost: AbortSignal) {
+    this.#asker = asker;
+    this.lost = lost;
+  }
+
+  get packet(): Packet {
+    return this.#asker.packet;
+  }
+}
+
 async function outcomeOf(handler: WorkHandler, context: WorkContext): Promise<Outcome> {
   try {
     return { result: await handler(context) };
@@ -230,23 +262,6 @@ function endingOf(result: unknown): PatchRequest {
   });
   return body;
 }
-
-/** The name and the text of what was thrown, which a packet can hold. */
-function wordsOf(thrown: unknown): string {
-  let text: string;
-  try {
-    text = String(thrown);
-  } catch {
-    text = 'The handler failed.';
-  }
-  return text.toWellFormed().replaceAll('\0', ' ').slice(0, longestError).toWellFormed() || 'The handler failed.';
-}
-
-/** Whether an error ends by itself. */
-const isPassing = (error: unknown): boolean =>
-  error instanceof NetworkError ||
-  error instanceof TimeoutError ||
-  (error instanceof ApiError && (error.status_code === 429 || error.status_code >= 500 || error.status_code === 200));
 
 /** Calls back on SIGTERM and SIGINT, where there are signals; returns what ends that. */
 function onSignals(stop: () => void): () => void {

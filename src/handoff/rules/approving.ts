@@ -72,8 +72,16 @@ const requireAction = (record: AskedRecord): Pending['record'] => record as Pend
 export const effectiveArguments = ({ question, asked }: AskedRecord): Action['arguments'] =>
   asked.edited?.arguments ?? question.action?.arguments ?? {};
 
-/** The question of an action that was just asked: policies are applied, and may decide at once. */
-export function beginApproval(packet: AnyPacket, record: AskedRecord, facts: Facts, now: Date): Considered {
+/**
+ * The question of an action that was just asked: policies are applied, and may decide at once. What has begun before may have
+ * happened: then a person is asked where a rule would approve.
+ */
+export function beginApproval(
+  packet: AnyPacket,
+  record: AskedRecord,
+  facts: Facts,
+  { now, hasBegun }: { now: Date; hasBegun: boolean },
+): Considered {
   const pending: Pending = { packet, record: requireAction(record), now, facts };
   const { question, asked } = pending.record;
   const { action } = question;
@@ -82,7 +90,7 @@ export function beginApproval(packet: AnyPacket, record: AskedRecord, facts: Fac
   const { approvals: _, step: __, edited: ___, shadow: ____, ...fresh } = asked;
   const judged = facts.judge(subjectOf(packet, action, action.arguments, asked.asked_by.agent_id));
   const shadow = judged.shadow.map(({ then, ...verdict }) => ({ ...verdict, then: then as Record<string, unknown> | null }));
-  const is_bound = facts.isBound(asked.asked_by.agent_id);
+  const is_bound = !hasBegun && facts.isBound(asked.asked_by.agent_id);
   const begun = { ...fresh, approvals: [], step: null, ...(shadow.length === 0 ? {} : { shadow }) };
   return underVerdict({ ...pending, record: { ...pending.record, asked: begun } }, judged.verdict, is_bound);
 }

@@ -29,7 +29,7 @@ export function withApproval<P extends AnyPacket>(decision: Decision<P>, { kept,
   const { packet } = decision;
   const record = latestQuestion(packet, now) as AskedRecord;
   if (record.question.action === undefined) return decision;
-  const considered = beginApproval(packet, record, facts, now);
+  const considered = beginApproval(packet, record, facts, { now, hasBegun: kept.own === 'begun' });
   // Nobody needs to be told of a question that a policy decides.
   const events = considered.decision === null ? decision.events : decision.events.map(({ notifies: _, ...event }) => event);
   return applied(packet, record, considered, { events, now, own: kept.own, searchable: decision.searchable, facts }, decision);

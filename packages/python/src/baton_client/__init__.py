@@ -2,9 +2,13 @@
 
 from ._sse import ServerSentEvent
 from ._transport import VERSION as __version__
+from .approvals import ActionDecision
 from .errors import (
+    ActionFailed,
+    ActionRejected,
     ApiError,
     BatonError,
+    CallChanged,
     ConflictError,
     ConnectionFailed,
     ContractViolation,
@@ -34,11 +38,15 @@ from .webhooks import verify_webhook
 from .worker import AsyncContext, Context
 
 __all__ = [
+    "ActionDecision",
+    "ActionFailed",
+    "ActionRejected",
     "ApiError",
     "AsyncContext",
     "AsyncFallback",
     "AsyncHandoff",
     "BatonError",
+    "CallChanged",
     "ConflictError",
     "ConnectionFailed",
     "Context",

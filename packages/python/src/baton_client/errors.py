@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .approvals import ActionDecision
+    from .handoff import types
 
 
 class BatonError(Exception):
@@ -116,6 +120,31 @@ class QuestionChanged(ConflictError):
         return self.body.get("answer")
 
 
+class CallChanged(ConflictError):
+    """409 `CALL_CHANGED`: the agent asked about the call with another tool or other arguments."""
+
+    @property
+    def packet_id(self) -> str:
+        """The packet that the call was asked about in."""
+        return str(self.body.get("packet_id"))
+
+
+class ActionRejected(BatonError):
+    """A person or a policy rejected the action; its text is what they said."""
+
+    def __init__(self, message: str, decision: ActionDecision) -> None:
+        self.decision = decision
+        super().__init__(message)
+
+
+class ActionFailed(BatonError):
+    """The tool was called for this call before, and raised an error then."""
+
+    def __init__(self, message: str, execution: types.Execution) -> None:
+        self.execution = execution
+        super().__init__(message)
+
+
 class NoAnswer(BatonError):
     """Nobody answered the question in time, or another agent changed it. It is withdrawn if it was still open."""
 
@@ -150,6 +179,7 @@ class UnavailableError(ServerError):
 
 
 _by_code: dict[str | None, type[ApiError]] = {
+    "CALL_CHANGED": CallChanged,
     "CONTRACT_VIOLATION": ContractViolation,
     "KEY_CHANGED": QuestionChanged,
     "LEASE_LOST": LeaseLost,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import signal
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from .handoff.client import AsyncHandoff
 
 log = logging.getLogger("baton_client")
-_passing = (ConnectionFailed, RequestTimeout, ServerError, RateLimitedError, UnreadableAnswer)
+passing = (ConnectionFailed, RequestTimeout, ServerError, RateLimitedError, UnreadableAnswer)
 """Errors that end by themselves."""
 
 Result = Mapping[str, Any] | None
@@ -64,6 +66,11 @@ class Task:
         self.token = lease.get("token") if lease is not None else None
         self._asking = asyncio.Lock()
         self._asked = 0
+        self._calls = itertools.count(1)
+
+    def next_call_id(self) -> str:
+        """The id of the next call that needs an approval: the packet's, with a count within this run of the handler."""
+        return f"{self.packet['id']}:{next(self._calls)}"
 
     async def renew(self) -> None:
         """Renews the lease until it is lost."""
@@ -73,7 +80,7 @@ class Task:
             try:
                 await self.client.renew_lease(self.packet["id"], lease_token=self.token, timeout=self.lease_seconds / 3)
                 until = time.monotonic() + self.lease_seconds
-            except _passing as error:
+            except passing as error:
                 log.warning("The lease of %s could not be renewed: %s", self.packet["id"], error)
                 if time.monotonic() >= until:
                     self.lost.set()
@@ -92,13 +99,13 @@ class Task:
                     agent_id=self.agent_id,
                     lease_token=self.token,
                 )
-            except _passing as error:
+            except passing as error:
                 if attempt >= 8 or self.lost.is_set():
                     raise
                 log.warning("%s could not be changed: %s", self.packet["id"], error)
             attempt += 1
             await asyncio.sleep(min(10.0, 0.25 * 2**attempt))
-            with contextlib.suppress(*_passing):
+            with contextlib.suppress(*passing):
                 current = await self.client.get_packet(self.packet["id"])
                 # The change may have been made although its answer did not arrive.
                 if current["status"] == body.get("status") and current["revision"] > self.packet["revision"]:
@@ -137,7 +144,7 @@ class Task:
                 )
                 found = await self.client.list_questions(self.packet["id"], key=body["key"], limit=200)
                 return found["questions"][-1]
-            except _passing as error:
+            except passing as error:
                 if attempt >= 8 or self.lost.is_set():
                     raise
                 log.warning("%s could not be asked about: %s", self.packet["id"], error)
@@ -154,7 +161,7 @@ class Task:
                     break
                 now = after
             return now
-        except _passing as error:
+        except passing as error:
             log.warning("Waiting for an answer: %s", error)
             await asyncio.sleep(1)
             return asked
@@ -176,9 +183,13 @@ class Task:
                 wait_seconds=max(1, min(60, round(seconds))),
                 until_revision=self.packet["revision"] + 1,
             )
-        except _passing as error:
+        except passing as error:
             log.warning("Waiting for an answer: %s", error)
             await asyncio.sleep(1)
+
+
+current_task: ContextVar[Task | None] = ContextVar("baton_task", default=None)
+"""What the handler works on that runs here."""
 
 
 class AsyncContext:
@@ -298,6 +309,7 @@ Handler = Callable[[Context], Result]
 
 async def in_coroutine(handler: AsyncHandler, task: Task) -> Outcome:
     """The outcome of an async handler. The loop would end the process for some of what a handler may raise."""
+    current_task.set(task)
     try:
         return Outcome(await handler(AsyncContext(task)))
     except BaseException as error:
@@ -315,6 +327,7 @@ async def in_thread(handler: Handler, task: Task) -> Outcome:
             done.set_result(outcome)
 
     def run() -> None:
+        current_task.set(task)
         try:
             outcome = Outcome(handler(Context(task, loop, lost)))
         except BaseException as error:
@@ -391,7 +404,7 @@ async def _loop(
         try:
             packet = await _unless(stop, claiming)
             failures = 0
-        except _passing as error:
+        except passing as error:
             failures += 1
             log.warning("No packet could be claimed: %s", error)
             with contextlib.suppress(asyncio.TimeoutError):
@@ -439,7 +452,7 @@ async def _handle(task: Task, handle: Handle, stop: asyncio.Event, grace_seconds
     except LeaseLost as error:
         log.warning("%s was lost: %s", task.packet["id"], error)
     except Exception as error:
-        log.error("%s could not be ended: %s", task.packet["id"], _words_of(error))
+        log.error("%s could not be ended: %s", task.packet["id"], words_of(error))
     finally:
         for one in (renewing, stopping, working):
             one.cancel()
@@ -457,7 +470,7 @@ async def _end(task: Task, outcome: Outcome) -> None:
         except Exception as refused:
             error = refused
     log.error("The handler of %s failed", task.packet["id"], exc_info=error)
-    await _fail(task, _words_of(error))
+    await _fail(task, words_of(error))
 
 
 async def _fail(task: Task, words: str) -> None:
@@ -491,7 +504,7 @@ def _ending(result: object) -> dict[str, Any]:
     return body
 
 
-def _words_of(error: BaseException) -> str:
+def words_of(error: BaseException) -> str:
     """The name and the text of an error, which a packet can hold."""
     text = _text_of(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
