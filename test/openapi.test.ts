@@ -466,6 +466,7 @@ describe('the answers of the service', () => {
       ['Policy', 'Policies'],
       ['Group', 'Groups'],
       ['Delegation', 'Delegations'],
+      ['Schedule', 'Schedules'],
     ] as const) {
       const named = { id: 'one' };
       await answer(`put${one}`, 201, { ...named, body: bodies[`put${one}`] });
@@ -475,6 +476,10 @@ describe('the answers of the service', () => {
       if (one === 'Policy') {
         await answer('getPolicy', 304, { ...named, headers: { 'if-none-match': '"1"' } });
         await answer('tryPolicies', 200, { body: bodies.tryPolicies });
+      }
+      if (one === 'Schedule') {
+        await answer('nextTimes', 200, named);
+        await answer('runSchedule', 201, named);
       }
       await answer(`delete${one}`, 204, named);
     }

@@ -9,6 +9,7 @@ import { createEraser } from './jobs/eraser.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
 import { createMeasurer } from './jobs/measurer.ts';
 import { createPruner } from './jobs/pruner.ts';
+import { createScheduler } from './jobs/scheduler.ts';
 import { createSend } from './jobs/senders.ts';
 import { createSweeper } from './jobs/sweeper.ts';
 import type { Base, Live, Services } from './main.ts';
@@ -45,6 +46,7 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
   const { packets, agents, erasures } = services;
   const runOnce = {
     sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
+    schedule: createScheduler({ store, schedules: services.schedules, clock }),
     index: createIndexingJob(store, clock),
     prune: createPruner({ store, clock, retention: settings }),
     measure: createMeasurer(store, live.metrics.measured),

@@ -33,6 +33,7 @@ import { peopleHandlers } from './http/people.ts';
 import { delegationHandlers, groupHandlers, policyHandlers } from './http/policies.ts';
 import { questionHandlers } from './http/questions.ts';
 import { createLocalCounters, createSharedCounters } from './http/request-counters.ts';
+import { scheduleHandlers } from './http/schedules.ts';
 import { createServer } from './http/server.ts';
 import { sessionHandlers } from './http/sign-in.ts';
 import { statsHandlers } from './http/stats.ts';
@@ -73,6 +74,7 @@ import { createPeopleService } from './service/people.ts';
 import { createPolicyService } from './service/policies.ts';
 import { createPushService } from './service/pushes.ts';
 import { createQuestionService } from './service/questions.ts';
+import { createScheduleService } from './service/schedules.ts';
 import { createStatsService } from './service/stats.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createTrailService } from './service/trail.ts';
@@ -113,7 +115,7 @@ export interface Handoff {
   stop: Stop;
   /** Runs one round of a job, for tests, which control the clock. */
   runOnce: Record<
-    'sweep' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat' | 'agents' | 'erase',
+    'sweep' | 'schedule' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat' | 'agents' | 'erase',
     () => Promise<number>
   >;
 }
@@ -351,6 +353,7 @@ function createServices(
     people: createPeopleService(parts),
     tenants: createTenantService(parts),
     approvals: createApprovalService(creation),
+    schedules: createScheduleService({ ...creation, turns: live.turns, callerOfOrigin, refresh: keys.refresh }),
     executions: createExecutionService({ ...parts, views }),
     erasures: createErasureService({ ...parts, views, retentionDays: settings.retentionDays }),
     groups: createGroupService(parts),
@@ -398,6 +401,7 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
     ...policyHandlers(services.policies),
     ...groupHandlers(services.groups),
     ...delegationHandlers(services.delegations),
+    ...scheduleHandlers(services.schedules),
     ...statsHandlers(createStatsService(store, clock)),
     ...answerLinkHandlers(answerLinks, identity?.signsIn ? identity : undefined),
     ...trailHandlers(createTrailService(store), createAuditService({ store, turns, signer: signerOf(settings) })),

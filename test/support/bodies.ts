@@ -63,6 +63,13 @@ const bodiesOf: Record<WithBody, Record<string, unknown>> = {
   putPolicy: { match: { tools: ['refund'] }, rules: [{ then: { ask: [{ from: ['group:finance'] }] } }] },
   tryPolicies: { agent: 'refund-eu', action: { tool: 'refund', arguments: {} } },
   putGroup: { members: ['dana', 'eli'] },
+  putSchedule: {
+    ...{ cron: '0 9 * * 1', timezone: 'Europe/Berlin', active: true, missed: 'latest' },
+    packet: {
+      metadata: { source_agent: { id: 'a', name: 'A', framework: '' }, target_agent: { id: 'b', name: 'B' } },
+      context: { summary: 'Weekly' },
+    },
+  },
   putDelegation: { to: 'eli', until: '2099-01-01T00:00:00Z', reason: 'On leave' },
   createWebhook: { url: 'https://example.com/hook', events: ['packet.created'], secret: 'a-secret-of-16-or-more' },
   patchWebhook: { url: 'https://example.com/hook', events: ['packet.created'], secret: 'a-secret-of-16-or-more', active: true },

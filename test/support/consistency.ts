@@ -67,6 +67,7 @@ export async function contentsOf({ query }: Inspector, tenant: number): Promise<
     heads: own('*', 'heads', 'tenant'),
     webhooks: own('*', 'webhooks', 'seq'),
     documents: own('*', 'documents', 'kind, name'),
+    schedules: own('*', 'schedules', 'name'),
     people: own('*', 'people', 'name_key'),
     sessions: own('*', 'sessions', 'id'),
     answer_links: own('*', 'answer_links', 'seq'),

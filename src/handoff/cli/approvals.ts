@@ -1,6 +1,6 @@
 import { objectIn, paged } from './flags.ts';
 import { approvalColumns, delegationColumns, groupColumns, policyColumns } from './output/approval-views.ts';
-import { done, list, shown } from './output/show.ts';
+import { done, json, list } from './output/show.ts';
 import { onePacket } from './output/views.ts';
 import { type Fields, type Flag, type Row, row, several } from './rows.ts';
 
@@ -21,8 +21,6 @@ const decisionFlags: readonly Flag[] = [
   { flags: '--message <text>', text: 'with reject or respond: what to say to the agent' },
   { flags: '--notes <text>', text: 'additional remarks' },
 ];
-
-const json = shown((body: unknown) => JSON.stringify(body, null, 2).split('\n'));
 
 /** The commands of approvals: actions, policies, groups and delegations. */
 export const approvals: readonly Row[] = [

@@ -29,7 +29,7 @@ import {
   token,
 } from './flags.ts';
 import { maintenance } from './maintenance.ts';
-import { done, list, one, shown } from './output/show.ts';
+import { done, json, list, one, shown } from './output/show.ts';
 import { tableLines } from './output/table.ts';
 import * as view from './output/views.ts';
 import { type Fields, type Flag, type Row, row, several, whole } from './rows.ts';
@@ -523,11 +523,38 @@ const local: readonly Row[] = [
   },
 ];
 
+const scheduleName = { name: 'name', text: 'its name' };
+const schedules: readonly Row[] = [
+  row('listSchedules', {
+    name: 'schedules list',
+    text: 'list the schedules, by name',
+    flags: paged,
+    show: list(view.scheduleColumns, 'schedules', { none: 'No schedules.', id: 'name' }),
+  }),
+  row('getSchedule', { name: 'schedules get', text: 'show a schedule', show: json }),
+  {
+    name: 'schedules set',
+    text: 'write a schedule, which makes its packets in the name of your key',
+    operands: [scheduleName, { name: 'file', text: 'a JSON or YAML file with {cron, timezone, packet, ...}; - reads standard input' }],
+    flags: [{ flags: '--if-match <etag>', text: 'change it only if this is still its ETag' }],
+    run: later(async () => (await import('./schedules.ts')).setSchedule),
+  },
+  row('deleteSchedule', { name: 'schedules remove', text: 'remove a schedule; its packets stay', show: done('The schedule is removed.') }),
+  row('runSchedule', { name: 'schedules run', text: 'make the packet of a schedule now', show: view.onePacket }),
+  row('nextTimes', {
+    name: 'schedules next',
+    text: 'show the next times of a schedule',
+    flags: [{ flags: '--count <n>', text: 'how many (default: 5)', parse: whole(1, 100) }],
+    show: shown(({ times }) => times),
+  }),
+];
+
 /** Every command, in the order of help. */
 export const commands: readonly Row[] = [
   ...packets,
   ...answerLinks,
   ...approvals,
+  ...schedules,
   ...trail,
   ...hooks,
   ...channels,
@@ -542,6 +569,7 @@ export const groups: Readonly<Record<string, string>> = {
   policies: 'say who must be asked before an agent calls a tool',
   groups: 'name people together, for policies',
   delegations: 'say who approves in whose place',
+  schedules: 'make packets again and again',
   'agents contract': 'publish what packets for an agent must contain, and check packets',
   packets: 'create, find and work on packets',
   hooks: 'register webhooks, and retry failed deliveries',

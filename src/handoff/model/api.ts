@@ -22,6 +22,7 @@ import { personApi } from './person.ts';
 import { policyApi } from './policy.ts';
 import { questionApi } from './question.ts';
 import type { HandoffRoute } from './route.ts';
+import { scheduleApi } from './schedule.ts';
 import { sessionApi } from './session.ts';
 import { statsApi } from './stats.ts';
 import { streamApi } from './stream.ts';
@@ -57,6 +58,7 @@ export const parts = [
   policyApi,
   groupApi,
   delegationApi,
+  scheduleApi,
   statsApi,
   auditApi,
   erasureApi,

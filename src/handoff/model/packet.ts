@@ -266,8 +266,14 @@ const Trace = Type.Object(
   { description: 'The trace of the request that created the packet; absent if that had none. Set by the service.' },
 );
 
+const Scheduled = Type.Object(
+  { name: Type.String({ description: 'The name of the schedule.' }), at: timestamp('The time for which it made the packet.') },
+  { description: 'The schedule that made the packet; absent otherwise. Set by the service.' },
+);
+
 const Metadata = Type.Object({
   trace: Type.Optional(Trace),
+  schedule: Type.Optional(Scheduled),
   source_agent: SourceAgent,
   target_agent: TargetAgent,
   priority,

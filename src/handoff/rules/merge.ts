@@ -1,6 +1,6 @@
 import { invalid } from '../../kit/errors.ts';
 import { CompletedAction, Decision, Dependency, FailedAction, type Packet, type PatchRequest, PendingAction } from '../model/packet.ts';
-import { withoutTrace } from './trace.ts';
+import { withoutOwn } from './trace.ts';
 
 type Content = Omit<PatchRequest, 'status' | 'hitl' | 'not_before' | 'due_at'>;
 type Item = { id: string };
@@ -12,7 +12,7 @@ type Item = { id: string };
 export function mergeContent(packet: Packet, { metadata, context, decisions, actions, dependencies }: Content): Packet {
   return {
     ...packet,
-    metadata: { ...packet.metadata, ...withoutTrace(metadata ?? {}) },
+    metadata: { ...packet.metadata, ...withoutOwn(metadata ?? {}) },
     context: { ...packet.context, ...context },
     decisions: mergeById(packet.decisions, decisions, Decision.required, 'decisions'),
     actions: mergeActions(packet.actions, actions),

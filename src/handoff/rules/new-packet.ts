@@ -3,7 +3,7 @@ import type { Decision, PacketEvent } from './packet.ts';
 import { claimableStatus } from './packet-life.ts';
 import { draftOf } from './question.ts';
 import { withTimes } from './times.ts';
-import { type KeptTrace, withoutTrace } from './trace.ts';
+import { type KeptTrace, withoutOwn } from './trace.ts';
 
 interface NewPacketOptions {
   readonly id: string;
@@ -12,16 +12,18 @@ interface NewPacketOptions {
   readonly contractVersion?: number | undefined;
   /** The trace of the request. */
   readonly trace?: KeptTrace | undefined;
+  /** The schedule that makes it, and the time for which. */
+  readonly schedule?: Packet['metadata']['schedule'];
 }
 
 /** A new packet and its `packet.created` event. */
 export function newPacket(
   request: ChainRequest & { parent_packet_id?: string | undefined },
-  { id, now, agentId, contractVersion, trace }: NewPacketOptions,
+  { id, now, agentId, contractVersion, trace, schedule }: NewPacketOptions,
 ): Decision {
   const at = now.toISOString();
   const { context, actions, hitl } = request;
-  const metadata = withoutTrace(request.metadata);
+  const metadata = withoutOwn(request.metadata);
   const made: Packet = {
     id,
     version: packetVersion,
@@ -31,6 +33,7 @@ export function newPacket(
     lease: null,
     metadata: {
       ...(trace === undefined ? {} : { trace }),
+      ...(schedule === undefined ? {} : { schedule }),
       ...metadata,
       priority: metadata.priority ?? 'normal',
       tags: metadata.tags ?? [],

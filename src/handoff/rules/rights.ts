@@ -26,6 +26,8 @@ export const acts = {
   removePush: { access: 'work' },
   /** Sending a push notification, for the key that set its configuration. */
   sendPush: { access: 'read' },
+  /** Making the packets of a schedule, for the key that wrote it. */
+  runSchedule: { access: 'work' },
   /** Answering by a link, for the key that made it. */
   answerByLink: { access: 'respond' },
   /** Making a link or a channel that acts for the person whom it names. */

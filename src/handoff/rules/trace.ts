@@ -4,9 +4,9 @@ import type { Packet } from '../model/packet.ts';
 /** The trace that is kept with a packet. */
 export type KeptTrace = NonNullable<Packet['metadata']['trace']>;
 
-/** Metadata of a request without a trace, which only the service sets. */
-export function withoutTrace<M extends object>(metadata: M): Omit<M, 'trace'> {
-  const { trace: _, ...others } = metadata as M & { trace?: unknown };
+/** Metadata of a request without what only the service sets: a trace and a schedule. */
+export function withoutOwn<M extends object>(metadata: M): Omit<M, 'trace' | 'schedule'> {
+  const { trace: _, schedule: __, ...others } = metadata as M & { trace?: unknown; schedule?: unknown };
   return others;
 }
 

@@ -154,11 +154,7 @@ export function createAuthenticator(store: Pick<Store, 'keys' | 'whole'>, clock:
   const currentVersion = sharing(() => keys.version());
 
   function callerOfKey(hash: string, version: number): Awaitable<Caller | undefined> {
-    if (version !== knownVersion) {
-      known.clear();
-      knownVersion = version;
-      onChange();
-    }
+    refresh(version);
     const caller = known.get(hash);
     return caller === undefined ? lookUp(hash, version) : unlessExpired(caller);
   }
@@ -180,12 +176,22 @@ export function createAuthenticator(store: Pick<Store, 'keys' | 'whole'>, clock:
     return caller.ends === undefined || caller.ends > clock().getTime() ? caller : undefined;
   }
 
+  /** Drops what is cached if any key, tenant or document has changed. */
+  function refresh(version: number): void {
+    if (version === knownVersion) return;
+    known.clear();
+    knownVersion = version;
+    onChange();
+  }
+
   const current = (hash: string) => andThen(currentVersion(undefined), (version) => callerOfKey(hash, version));
   return {
     authenticate(key: string, connection?: object): Awaitable<Caller | undefined> {
       const hash = hashFor(key, connection);
       return hash === undefined ? undefined : current(hash);
     },
+    /** Drops what is cached if it has changed, as each request with a key does. */
+    refresh: (): Awaitable<void> => andThen(currentVersion(undefined), refresh),
     isValid: ({ credential }: Caller): Awaitable<boolean> =>
       credential === undefined || andThen(current(credential), (caller) => caller !== undefined),
   };

@@ -50,6 +50,10 @@ export interface CreateOptions {
   readonly size?: number | undefined;
   /** The call that the packet asks about. */
   readonly callOf?: { readonly agent_id: string; readonly call_id: string } | undefined;
+  /** The schedule that makes the packet, and the time for which. */
+  readonly schedule?: Packet['metadata']['schedule'];
+  /** The names of schedules that the unit changes. */
+  readonly schedulesOf?: readonly string[] | undefined;
   /** Left out: the packet is created. */
   readonly trial?: DryRunCounts | undefined;
 }
@@ -166,7 +170,7 @@ const dailyQuotaOf = ({ limits }: CreationDependencies, caller: Caller) =>
 export function createUnder(
   parts: CreationDependencies,
   caller: Caller,
-  { idempotency, size = 0, trial, callOf }: CreateOptions,
+  { idempotency, size = 0, trial, callOf, schedulesOf }: CreateOptions,
   requests: readonly CreateRequest[],
   count: number,
   make: (transaction: Transaction, countCreate: () => void, now: Date) => Created,
@@ -183,6 +187,7 @@ export function createUnder(
     ...(trial === undefined ? { creates: count } : {}),
     notifies: true,
     callOf,
+    schedulesOf,
     ...(quotas.openPacketsPerAgent === 0 || trial !== undefined
       ? {}
       : { openPacketsOf: requests.map(({ metadata }) => metadata.source_agent.id) }),
@@ -221,7 +226,7 @@ export function createIn(
     trial,
     asking,
   }: { request: CreateRequest; verdict: Verdict | undefined; trial?: DryRunCounts | undefined; asking?: Asking },
-  { agentId, trace }: CreateOptions,
+  { agentId, trace, schedule }: CreateOptions,
   at: Acting,
   refuseParent: () => ServiceError,
 ): Packet {
@@ -230,7 +235,7 @@ export function createIn(
   // First, since what can't be made is not counted.
   const { packet, events } = newPacket(
     { ...request, parent_packet_id: parentId, metadata: withSubjectsOf(parent, request.metadata) },
-    { id: newId(at.now), now: at.now, agentId, contractVersion: verdict?.version, trace },
+    { id: newId(at.now), now: at.now, agentId, contractVersion: verdict?.version, trace, schedule },
   );
   if (parentId !== undefined && parent === undefined) throw refuseParent();
   if (parent !== undefined) requireKept(parent);

@@ -2,7 +2,9 @@ import type { Clock } from '../../kit/clock.ts';
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf, isKnown, requireMatch } from '../../kit/etag.ts';
 import type { DocumentKind, StoredDocument } from '../store/documents.ts';
+import type { Provenance } from '../store/provenance.ts';
 import type { Store } from '../store/store.ts';
+import type { Transaction } from '../store/transaction.ts';
 import { type Caller, provenanceOf } from './authentication.ts';
 import { readCursor, writeCursor } from './cursor.ts';
 import { auditRecord } from './trail.ts';
@@ -26,6 +28,14 @@ export interface DocumentNoun {
   readonly most: number;
   /** The answer when there is none. */
   readonly missing?: () => ServiceError;
+}
+
+/** What else a change of a document does, in its unit of work. */
+export interface Beside {
+  /** The schedules that it changes. */
+  readonly schedulesOf: readonly string[];
+  /** `stored` is the document after the change; a removed one is empty. */
+  work(transaction: Transaction, change: PublishedDocument & { readonly isChanged: boolean }, at: Provenance): void;
 }
 
 /** A document as published, and whether none had its name before. */
@@ -52,13 +62,16 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
     name: string,
     document: string | null,
     { ifMatch, ifNoneMatch }: Preconditions,
+    beside?: Beside,
   ): Promise<PublishedDocument> {
     const { kind, what, many, field, most, missing = () => notFound(what) } = noun;
     const at = provenanceOf(caller, clock());
     const now = at.now.toISOString();
     return store.of(caller).commit({
       documentsOf: { kind, name },
-      work({ documents, trail }) {
+      schedulesOf: beside?.schedulesOf,
+      work(transaction) {
+        const { documents, trail } = transaction;
         const before = documents.named(kind, name);
         const published = before?.removed_at === null ? before : undefined;
         if (published === undefined && document === null) throw missing();
@@ -71,7 +84,10 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
             throw new ServiceError('PRECONDITION_FAILED', `The ${what} exists; its ETag is ${etag} now.`);
         }
         const isNew = published === undefined;
-        if (published !== undefined && published.document === document) return { stored: published, isNew };
+        if (published !== undefined && published.document === document) {
+          beside?.work(transaction, { stored: published, isNew, isChanged: false }, at);
+          return { stored: published, isNew };
+        }
         const stored: StoredDocument =
           document === null
             ? { ...published!, document: '', updated_at: now, removed_at: now }
@@ -85,6 +101,7 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
           documents.publish({ ...stored, kind: 'policy_version', name: versionName(name, stored.version) });
         const action = document === null ? 'deleted' : isNew ? 'created' : 'updated';
         trail.audit(auditRecord(caller, what, action, { [field]: name, version: stored.version }), at);
+        beside?.work(transaction, { stored, isNew, isChanged: true }, at);
         return { stored, isNew };
       },
     });
@@ -92,15 +109,22 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
 
   return {
     /** Publishes a document under a name. @throws ServiceError 400, 409, 412 */
-    async put(caller: Caller, noun: DocumentNoun, name: string, document: unknown, preconditions: Preconditions = {}) {
+    async put(
+      caller: Caller,
+      noun: DocumentNoun,
+      name: string,
+      document: unknown,
+      preconditions: Preconditions = {},
+      beside?: Beside,
+    ): Promise<PublishedDocument> {
       if (!isDocumentName(name)) throw invalid(noun.field, `${noun.field} must have 1 to ${maxName} characters, and no NUL.`);
-      return change(caller, noun, name, JSON.stringify(document), preconditions);
+      return change(caller, noun, name, JSON.stringify(document), preconditions, beside);
     },
 
     /** Removes a document. Its versions go on after it. @throws ServiceError 404, 412 */
-    async remove(caller: Caller, noun: DocumentNoun, name: string, preconditions: Preconditions = {}): Promise<void> {
+    async remove(caller: Caller, noun: DocumentNoun, name: string, preconditions: Preconditions = {}, beside?: Beside): Promise<void> {
       if (!isDocumentName(name)) throw (noun.missing ?? (() => notFound(noun.what)))();
-      await change(caller, noun, name, null, preconditions);
+      await change(caller, noun, name, null, preconditions, beside);
     },
 
     /** A document. @throws ServiceError 404 */

@@ -6,10 +6,10 @@ import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 
 /**
- * The kinds of documents: contracts of agents by the agent's id, policies, groups by name, delegations by the person, and the versions
- * of policies by `name@version`, which stay for the questions that were asked with them.
+ * The kinds of documents: contracts of agents by the agent's id, policies, groups and schedules by name, delegations by the person, and
+ * the versions of policies by `name@version`, which stay for the questions that were asked with them.
  */
-export type DocumentKind = 'contract' | 'policy' | 'policy_version' | 'group' | 'delegation';
+export type DocumentKind = 'contract' | 'policy' | 'policy_version' | 'group' | 'delegation' | 'schedule';
 
 declare module './tables.ts' {
   interface Tables {

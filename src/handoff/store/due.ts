@@ -8,7 +8,7 @@ import type { Tables } from './tables.ts';
 declare module './tables.ts' {
   interface Tables {
     /** Which tenants will have work for a job, and when, on a cluster (`DueTenants`). Only PostgreSQL has it. */
-    due: { job: 'sweep' | 'expire' | 'deliver' | 'index'; due_at: string; tenant_number: number };
+    due: { job: 'sweep' | 'expire' | 'deliver' | 'index' | 'schedule'; due_at: string; tenant_number: number };
   }
 }
 

@@ -14,6 +14,7 @@ import { openPacketCounts } from './open-packets.ts';
 import { packets } from './packets.ts';
 import { people } from './people.ts';
 import { questions } from './questions.ts';
+import { schedules } from './schedules.ts';
 import { sessions } from './sessions.ts';
 import { stats } from './stats.ts';
 import { tenants } from './tenants.ts';
@@ -28,6 +29,7 @@ export const nouns = {
   tenants,
   keys,
   documents,
+  schedules,
   people,
   sessions,
   webhooks,

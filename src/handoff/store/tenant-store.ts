@@ -20,6 +20,7 @@ export const prepareReads = (parts: ReadDependencies) => ({
   packets: nouns.packets.reads(parts),
   people: nouns.people.reads(parts),
   questions: nouns.questions.reads(parts),
+  schedules: nouns.schedules.reads(parts),
   sessions: nouns.sessions.reads(parts),
   stats: nouns.stats.reads(parts),
   tenants: nouns.tenants.reads(parts),
@@ -38,6 +39,7 @@ export const readsOfAll = (reads: Reads) => ({
   idempotency: reads.idempotency.ofAll,
   keys: reads.keys.ofAll,
   packets: reads.packets.ofAll,
+  schedules: reads.schedules.ofAll,
   sessions: reads.sessions.ofAll,
   tenants: reads.tenants.ofAll,
   trail: reads.trail.ofAll,
@@ -103,6 +105,10 @@ export class TenantStore {
 
   get questions() {
     return this.#reads.questions.ofTenant(this.#scope);
+  }
+
+  get schedules() {
+    return this.#reads.schedules.ofTenant(this.#scope);
   }
 
   get sessions() {

@@ -39,6 +39,10 @@ export class Transaction {
     return this.#group.of(nouns.documents.writes, this.#tenant);
   }
 
+  get schedules() {
+    return this.#group.of(nouns.schedules.writes, this.#tenant);
+  }
+
   get webhooks() {
     return this.#group.of(nouns.webhooks.writes, this.#tenant);
   }

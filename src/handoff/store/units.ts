@@ -30,6 +30,7 @@ import { isOwn } from './packet-rows.ts';
 import { type PacketNeeds, packets } from './packets.ts';
 import type { PersonNeeds } from './people.ts';
 import type { QuestionNeeds } from './questions.ts';
+import { type ScheduleNeeds, schedules } from './schedules.ts';
 import type { SessionNeeds } from './sessions.ts';
 import type { Tables } from './tables.ts';
 import { type TenantNeeds, tenants } from './tenants.ts';
@@ -62,6 +63,7 @@ export interface Unit<T>
     PacketNeeds,
     QuestionNeeds,
     PersonNeeds,
+    ScheduleNeeds,
     SessionNeeds,
     TenantNeeds,
     WebhookNeeds {
@@ -212,6 +214,10 @@ function addDue(group: UnitGroup, due: DueTenants): void {
   });
   group.each(deliveries.writes, ({ inserted, changed }, tenant) => {
     for (const { due_at } of [...inserted, ...changed.values()]) if (due_at !== null) due.add('deliver', tenant, due_at);
+    return [];
+  });
+  group.each(schedules.writes, ({ written }, tenant) => {
+    for (const stored of written.values()) if (stored?.due_at) due.add('schedule', tenant, stored.due_at);
     return [];
   });
   // Those of a deleted tenant are cancelled.

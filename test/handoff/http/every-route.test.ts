@@ -218,12 +218,13 @@ for (const store of stores) {
       assert.equal((await service.call('PATCH', `/packets/${approving.id}/execution`, { body: { status: 'failed' } })).status, 200);
       await meet('endExecution', 409, approving.id);
       // Tenants with as many as they may have: see contracts.test.ts and policies.test.ts.
-      for (const name of ['publishContract', 'putPolicy', 'putGroup', 'putDelegation']) met.add(`${name} 409`);
-      for (const noun of ['Policy', 'Group', 'Delegation'] as const) {
+      for (const name of ['publishContract', 'putPolicy', 'putGroup', 'putDelegation', 'putSchedule']) met.add(`${name} 409`);
+      for (const noun of ['Policy', 'Group', 'Delegation', 'Schedule'] as const) {
         assert.ok((await service.call('PUT', pathOf(routes[`put${noun}`], 'strict'), { body: bodies[`put${noun}`] })).status < 300);
         await meet(`put${noun}`, 412, 'strict', stale);
         await meet(`delete${noun}`, 412, 'strict', stale);
       }
+      await meet('runSchedule', 409, 'strict', used);
       await meet('createPacket', 409, claimed, used);
       await meet('chainPacket', 409, claimed, used);
       await meet('batchCreate', 409, claimed, used);

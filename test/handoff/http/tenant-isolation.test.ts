@@ -203,13 +203,14 @@ for (const store of stores) {
       // A key of the tenant without the scope erase is refused; test/handoff/http/erasures.test.ts has one with it.
       erasures: [unknownId],
       delegations: ['strict'],
+      schedules: ['strict'],
       people: ['strict'],
       // Without an identity provider there is none.
       sessions: [a.keyId],
     };
     assert.equal((await service.call('PUT', '/agents/strict/contract', { key: a.key, body: { schema: {} } })).status, 201);
     assert.equal((await service.call('POST', '/people/strict/suspend', { key: a.key })).status, 200);
-    for (const noun of ['Policy', 'Group', 'Delegation'] as const)
+    for (const noun of ['Policy', 'Group', 'Delegation', 'Schedule'] as const)
       assert.equal(
         (await service.call('PUT', routes[`put${noun}`].path.replace(/\{\w+\}/, 'strict'), { key: a.key, body: bodies[`put${noun}`] }))
           .status,
@@ -226,6 +227,7 @@ for (const store of stores) {
       '/policies/strict',
       '/groups/strict',
       '/delegations/strict',
+      '/schedules/strict',
       '/people',
     ];
     const seen = async () => await Promise.all(own.map(async (path) => (await service.call('GET', path, { key: a.key })).text));

@@ -42,6 +42,8 @@ const rightOfRoute: Readonly<Record<string, string>> = {
   ...named('manage', 'putPolicy deletePolicy putGroup deleteGroup'),
   ...named('read|respond', 'getDelegation listDelegations'),
   ...named('manage|respond', 'putDelegation deleteDelegation'),
+  ...named('work', 'putSchedule deleteSchedule runSchedule'),
+  ...named('read|work', 'getSchedule listSchedules nextTimes'),
   ...named('manage', 'auditHead auditKeys exportAudit'),
   ...named('manage', 'createWebhook patchWebhook deleteWebhook pingWebhook replayDeadLetter retryAll'),
   ...named('manage', 'createChannel patchChannel deleteChannel testChannel replayChannelDelivery createKey rotateKey deleteKey'),
@@ -79,6 +81,7 @@ const rightOfAct: Readonly<Record<keyof typeof acts, string>> = {
     sendPush: 'read',
     setPush: 'work',
     removePush: 'work',
+    runSchedule: 'work',
     answerByLink: 'respond',
     actForPerson: 'manage',
   },
@@ -108,6 +111,8 @@ const rightOfCommand: Readonly<Record<string, string>> = {
   ...named('manage', 'set remove', 'groups '),
   ...named('read|respond', 'list', 'delegations '),
   ...named('manage|respond', 'set remove', 'delegations '),
+  ...named('read|work', 'list get next', 'schedules '),
+  ...named('work', 'set remove run', 'schedules '),
   // The tools of `mcp` send the requests of the tools above; the others work on files, or on the database itself.
   ...named('read|work', 'get', 'agents contract '),
   ...named('manage|work', 'set remove', 'agents contract '),
@@ -499,6 +504,7 @@ const asAgent = {
   createPacket: () => source('other'),
   chainPacket: () => source('other'),
   batchCreate: () => ({ packets: [source('other')] }),
+  putSchedule: () => ({ cron: '@daily', timezone: 'UTC', packet: source('other') }),
   claimPacket: () => ({ agent_id: 'other' }),
   claimNext: () => ({ agent_id: 'other' }),
   batchClaim: (id: string) => ({ agent_id: 'other', packet_ids: [id] }),
@@ -525,7 +531,7 @@ test('every body that names an agent or a person who answers is in the tables of
   assert.deepEqual(sorted(agents.map(({ id }) => id)), sorted(Object.keys(asAgent)));
   // The responder of a question says who is asked, and is no right.
   const people = naming('responder', 'responded_by').filter(
-    ({ id }) => !['createPacket', 'chainPacket', 'batchCreate', 'patchPacket', 'askQuestion', 'askApproval'].includes(id),
+    ({ id }) => !['createPacket', 'chainPacket', 'batchCreate', 'patchPacket', 'askQuestion', 'askApproval', 'putSchedule'].includes(id),
   );
   assert.deepEqual(sorted(people.map(({ id }) => id)), sorted(Object.keys(asPerson)));
 });

@@ -7,6 +7,7 @@ import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import { nouns } from '../../../src/handoff/store/nouns.ts';
 import { tablesOf } from '../../../src/kit/sql/shape.ts';
 import { messageOf } from '../../support/a2a.ts';
+import { bodies } from '../../support/bodies.ts';
 import { type Contents, contentsOf, disagreements, type Inspector, inspect, orphans } from '../../support/consistency.ts';
 import { type FaultKind, injectFault } from '../../support/faults.ts';
 import { cookiesOf, publicUrl, dana as signedIn, signIn, signInSettings, startIssuer, type TestIssuer } from '../../support/issuer.ts';
@@ -271,6 +272,20 @@ const operations: Record<string, Prepare> = {
     await call('PUT', path, { schema: {} });
     return () => call('DELETE', path);
   },
+  'write a schedule': async ({ call }) => {
+    const path = `/schedules/${randomUUID()}`;
+    return () => call('PUT', path, bodies.putSchedule);
+  },
+  'change a schedule': async ({ call }) => {
+    const path = `/schedules/${randomUUID()}`;
+    await call('PUT', path, bodies.putSchedule);
+    return () => call('PUT', path, { ...bodies.putSchedule, active: false });
+  },
+  'remove a schedule': async ({ call }) => {
+    const path = `/schedules/${randomUUID()}`;
+    await call('PUT', path, bodies.putSchedule);
+    return () => call('DELETE', path);
+  },
   'ask about an action': async ({ call }) => {
     const body = { agent: { id: 'refunds' }, action: { tool: 'refund', arguments: {}, call_id: randomUUID() } };
     return () => call('POST', '/approvals', body);
@@ -468,7 +483,7 @@ async function runWithFaults(newBench: () => Promise<Bench>, prepare: Prepare, k
 
 /** A round of a job, as an operation: its failure is an answer. */
 const round =
-  ({ service }: Bench, job: 'sweep' | 'prune' | 'index' | 'deliver' | 'agents' | 'erase', seconds: number): Act =>
+  ({ service }: Bench, job: 'sweep' | 'schedule' | 'prune' | 'index' | 'deliver' | 'agents' | 'erase', seconds: number): Act =>
   async () => {
     service.clock.turn(seconds);
     try {
@@ -501,6 +516,18 @@ const jobs: Record<string, Prepare> = {
   'deliver events': async (bench) => {
     await several(bench, 2);
     return round(bench, 'deliver', 60);
+  },
+  'run a schedule': async (bench) => {
+    const path = `/schedules/${randomUUID()}`;
+    const at = new Date(bench.service.clock.read().getTime() + 60_000);
+    await bench.call('PUT', path, { ...bodies.putSchedule, timezone: 'UTC', cron: `${at.getUTCMinutes()} ${at.getUTCHours()} * * *` });
+    const act = round(bench, 'schedule', 60);
+    // The next case has no other.
+    return async () => {
+      const done = await act();
+      if (done.status === 200) await bench.call('DELETE', path);
+      return done;
+    };
   },
   'disable the webhook of a receiver that is gone': async (bench) => {
     const { id } = await register(bench.service, bench.hook.replace(/hook$/, 'gone'), {}, bench.tenant.key);
@@ -584,6 +611,7 @@ async function runJobWithFaults(bench: Bench, prepare: Prepare): Promise<void> {
 const writesOf: Readonly<Record<keyof typeof nouns, readonly string[]>> = {
   tenants: ['insert tenants', 'update tenants', 'insert versions'],
   keys: ['insert api_keys', 'update api_keys', 'insert versions'],
+  schedules: ['insert schedules', 'update schedules', 'delete schedules'],
   documents: ['insert documents', 'update documents', 'insert versions'],
   people: ['insert people', 'update people', 'insert versions'],
   sessions: ['insert sessions', 'update sessions', 'delete sessions'],

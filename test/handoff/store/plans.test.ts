@@ -18,7 +18,7 @@ import { postgresql } from '../../support/stores.ts';
 const growing = [
   ...['packets', 'contents', 'packet_tags', 'events', 'idempotency', 'idempotency_packets'],
   ...['counters', 'agents', 'webhooks', 'documents', 'deliveries', 'messages', 'answer_links', 'questions', 'people', 'sessions'],
-  'packet_subjects',
+  ...['packet_subjects', 'schedules'],
 ];
 
 /** The statements that read or change rows of tables with a tenant without naming one, each with its reason. */

@@ -52,3 +52,6 @@ export function done(sentence: string): Show<unknown> {
     else context.say(sentence);
   };
 }
+
+/** Shows an answer as its JSON. */
+export const json = shown((body: unknown) => JSON.stringify(body, null, 2).split('\n'));

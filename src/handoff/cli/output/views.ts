@@ -9,6 +9,7 @@ import type { Contract } from '../../model/contract.ts';
 import type { ApiKey, NewApiKey } from '../../model/key.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { HistoryEvent, Lease, Packet, PacketSummary } from '../../model/packet.ts';
+import type { Schedule } from '../../model/schedule.ts';
 import type { Stats, StatsHour } from '../../model/stats.ts';
 import type { Tenant } from '../../model/tenant.ts';
 import type { Delivery, DeliveryDetail, Webhook } from '../../model/webhook.ts';
@@ -180,6 +181,15 @@ type Pair = readonly [string, string | number | null | undefined];
 
 /** A packet as lines of names and values. */
 const packetLines = (packet: Packet): string[] => pairLines([...headPairs(packet), ...workPairs(packet)]);
+
+export const scheduleColumns: readonly Column<Schedule>[] = [
+  { title: 'NAME', value: ({ name }) => name },
+  { title: 'CRON', value: ({ cron }) => cron },
+  { title: 'ZONE', value: ({ timezone }) => timezone, least: 8 },
+  { title: 'NEXT', value: ({ next_at, disabled_reason }) => next_at ?? (disabled_reason === null ? 'off' : 'disabled') },
+  { title: 'LAST', value: ({ last_at }) => last_at },
+  { title: 'FAILED', value: ({ last_error }) => last_error?.detail, least: 12 },
+];
 
 /** Shows a contract. With --quiet: the id of its agent. */
 export const oneContract = shown<Contract | undefined>((contract, { quiet }) => {

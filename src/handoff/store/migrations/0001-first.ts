@@ -159,6 +159,13 @@ export const first: Migration = {
         `create index agents_by_age on agents (last_seen_at)`,
       ],
       // A removed document keeps its version, which the next one continues.
+      schedules: [
+        `create table schedules (
+          tenant ${number} not null, name ${text} not null, version integer not null, key_origin text not null,
+          source_agent ${text} not null, target_agent ${text} not null, due_at ${text}, last_at ${text}, last_packet_id ${text},
+          last_error text, disabled_reason text, primary key (tenant, name))${keyed}`,
+        `create index schedules_due on schedules (due_at, tenant, name) where due_at is not null`,
+      ],
       documents: [
         `create table documents (
           tenant ${number} not null, kind ${text} not null, name ${text} not null, version integer not null, document text not null,
