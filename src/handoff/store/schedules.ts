@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { countOf } from '../../kit/sql/count.ts';
 import type { Sight } from '../rules/sight.ts';
 import { type DueRound, tenantsOf } from './due.ts';
@@ -170,7 +170,7 @@ function reads({ database, due }: ReadDependencies) {
           const { due_at, id } = own.next(now);
           const some = tenant === undefined ? found : found.where('tenant', '=', tenant);
           const rows = await some
-            .where((eb) => eb.or([eb('due_at', '>', due_at), eb.and([eb('due_at', '=', due_at), eb('name', '>', id)])]))
+            .where(sql<boolean>`(due_at, name) > (${due_at}, ${id})`)
             .select(['tenant', 'name', 'due_at'])
             .orderBy('due_at')
             .orderBy('name')

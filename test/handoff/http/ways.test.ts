@@ -406,7 +406,14 @@ for (const store of stores) {
         if (agent_id !== undefined) refused(await mcp(service, 'tools/call', call, { key, agent: null }), pattern, name);
       }
       for (const [name, body] of Object.entries(asAgent)) {
-        const answer = await service.call('POST', addressOf(routes[name as keyof typeof asAgent], id), { key, body: body(id) });
+        const answer = await service.call(
+          routes[name as keyof typeof asAgent].method,
+          addressOf(routes[name as keyof typeof asAgent], id),
+          {
+            key,
+            body: body(id),
+          },
+        );
         if (name === 'batchCreate') assert.deepEqual([answer.body.created, answer.body.errors[0].code], [[], 'FORBIDDEN'], answer.text);
         else refused(answer, pattern, name);
       }

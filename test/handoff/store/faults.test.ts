@@ -611,8 +611,8 @@ async function runJobWithFaults(bench: Bench, prepare: Prepare): Promise<void> {
 const writesOf: Readonly<Record<keyof typeof nouns, readonly string[]>> = {
   tenants: ['insert tenants', 'update tenants', 'insert versions'],
   keys: ['insert api_keys', 'update api_keys', 'insert versions'],
-  schedules: ['insert schedules', 'update schedules', 'delete schedules'],
   documents: ['insert documents', 'update documents', 'insert versions'],
+  schedules: ['insert schedules', 'update schedules', 'delete schedules'],
   people: ['insert people', 'update people', 'insert versions'],
   sessions: ['insert sessions', 'update sessions', 'delete sessions'],
   webhooks: ['insert webhooks', 'update webhooks', 'delete webhooks', 'update packets'],

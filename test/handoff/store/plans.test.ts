@@ -33,7 +33,7 @@ const withoutTenant: readonly [RegExp, string][] = [
   ],
   [/ from "erasures" where "done_at" is null /, 'erasures of all tenants that are not done, for a job'],
   [
-    /^select ("seq"|("seq", )?"tenant", .+) from "\w+" where .+ <=? \?( and \(due_at, id\) > \(\?, \?\))?( order by "\w+"(, "id")?)? limit \?$/,
+    /^select ("seq"|("seq", )?"tenant", .+) from "\w+" where .+ <=? \?( and \(due_at, (id|name)\) > \(\?, \?\))?( order by "\w+"(, "(id|name)")?)? limit \?$/,
     'due rows of all tenants, for jobs',
   ],
 ];
