@@ -158,6 +158,13 @@ create index agents_by_sight on agents (tenant, last_seen_at, agent_id);
 
 create index agents_by_age on agents (last_seen_at);
 
+create table schedules (
+  tenant bigint not null, name text collate "C" not null, version integer not null, key_origin text not null,
+  source_agent text collate "C" not null, target_agent text collate "C" not null, due_at text collate "C", last_at text collate "C", last_packet_id text collate "C",
+  last_error text, disabled_reason text, primary key (tenant, name));
+
+create index schedules_due on schedules (due_at, tenant, name) where due_at is not null;
+
 create table documents (
   tenant bigint not null, kind text collate "C" not null, name text collate "C" not null, version integer not null, document text not null,
   created_at text collate "C" not null, updated_at text collate "C" not null, removed_at text collate "C", primary key (tenant, kind, name));

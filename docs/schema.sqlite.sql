@@ -151,6 +151,13 @@ CREATE INDEX agents_by_sight on agents (tenant, last_seen_at, agent_id);
 
 CREATE INDEX agents_by_age on agents (last_seen_at);
 
+CREATE TABLE schedules (
+  tenant integer not null, name text not null, version integer not null, key_origin text not null,
+  source_agent text not null, target_agent text not null, due_at text, last_at text, last_packet_id text,
+  last_error text, disabled_reason text, primary key (tenant, name)) without rowid;
+
+CREATE INDEX schedules_due on schedules (due_at, tenant, name) where due_at is not null;
+
 CREATE TABLE documents (
   tenant integer not null, kind text not null, name text not null, version integer not null, document text not null,
   created_at text not null, updated_at text not null, removed_at text, primary key (tenant, kind, name));

@@ -3,7 +3,7 @@ import { countOf } from '../../kit/sql/count.ts';
 import type { Sight } from '../rules/sight.ts';
 import { type DueRound, tenantsOf } from './due.ts';
 import { DueWalk } from './due-walk.ts';
-import type { Writes } from './engine/group.ts';
+import { noContent, type Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { Page } from './page-size.ts';
@@ -82,6 +82,7 @@ export class ScheduleBuffer {
 const writes: Writes<ScheduleNeeds, ScheduleBuffer> = {
   needs: { schedulesOf: true },
   stage: (_tenant, { journal }) => new ScheduleBuffer(journal),
+  erase: noContent,
 
   async find(session, group) {
     const wanted = group.wanted('name', ({ schedulesOf }) => schedulesOf);
