@@ -10,6 +10,7 @@ from .keys import Keys
 from .mcp import Mcp
 from .packets import Packets
 from .people import People
+from .schedules import Schedules
 from .sessions import Sessions
 from .stats import Stats
 from .system import System
@@ -29,6 +30,7 @@ class Operations(
     Mcp,
     Packets,
     People,
+    Schedules,
     Sessions,
     Stats,
     System,

@@ -10,10 +10,14 @@ from .common import (
     Action,
     Artifact,
     BatchRefusedErrors,
-    CompletedAction,
+    CreateRequest,
+    CreateRequestActions,
+    CreateRequestContext,
+    CreateRequestHitl,
+    CreateRequestHitlSchema,
+    CreateRequestMetadata,
     Decision,
     Dependency,
-    FailedAction,
     FailureLimit,
     Hitl,
     HitlAnsweredBy,
@@ -21,15 +25,12 @@ from .common import (
     HitlDecision,
     HitlDecisionDecision,
     HitlSchema,
-    HitlSchemaProperties,
     Packet,
     PacketClaimedBy,
     PacketLease,
     PacketLinks,
     PacketMetadata,
-    PendingAction,
     Priority,
-    SourceAgent,
     Status,
     TargetAgent,
     Timeout,
@@ -111,110 +112,6 @@ class PacketSummaryCounts(TypedDict):
     dependencies: int
     turns: int
     artifacts: int
-
-
-class CreateRequest(TypedDict):
-    parent_packet_id: NotRequired[str | None]
-    """A UUID."""
-    metadata: CreateRequestMetadata
-    context: CreateRequestContext
-    decisions: NotRequired[list[Decision] | None]
-    actions: NotRequired[CreateRequestActions | None]
-    dependencies: NotRequired[list[Dependency] | None]
-    hitl: NotRequired[CreateRequestHitl | None]
-    """A checkpoint for a human."""
-    not_before: NotRequired[str | None]
-    """The packet can be claimed from this moment on, at most a year from now. A time that has
-    passed has no effect. A date or date-time of ISO 8601.
-    """
-    due_at: NotRequired[str | None]
-    """The packet should have ended by this moment. If it is still open then, it is overdue. A
-    date or date-time of ISO 8601.
-    """
-
-
-class CreateRequestMetadata(TypedDict):
-    source_agent: SourceAgent
-    target_agent: TargetAgent
-    priority: NotRequired[Priority | None]
-    """How urgent it is. Default: normal."""
-    tags: NotRequired[list[str] | None]
-    """Freeform tags, used for filtering."""
-    subjects: NotRequired[list[str] | None]
-    """Opaque ids of the people whose data the packet holds, by which it can be found and erased."""
-
-
-class CreateRequestContext(TypedDict):
-    summary: str
-    """The work so far, in natural language."""
-    conversation_state: NotRequired[list[Turn] | None]
-    """The conversation so far."""
-    artifacts: NotRequired[list[Artifact] | None]
-    """Named values to hand on."""
-    custom: NotRequired[dict[str, Any] | None]
-    """Framework-specific or user-defined fields."""
-
-
-class CreateRequestActions(TypedDict):
-    pending: NotRequired[list[PendingAction] | None]
-    completed: NotRequired[list[CompletedAction] | None]
-    failed: NotRequired[list[FailedAction] | None]
-
-
-class CreateRequestHitl(TypedDict):
-    """A checkpoint for a human."""
-
-    required: bool
-    """Whether a person must answer before the packet can be completed."""
-    reason: str
-    """Why a person is asked."""
-    question: NotRequired[str | None]
-    """The question. With an action it may be left out."""
-    options: NotRequired[list[Any] | None]
-    strict_options: NotRequired[bool | None]
-    """Whether the response must be one of the options."""
-    schema: NotRequired[CreateRequestHitlSchema | None]
-    """A form for the answer, as JSON Schema: a flat object of texts, numbers, booleans and
-    choices.
-    """
-    action: NotRequired[Action | None]
-    responder: NotRequired[str | None]
-    """Who is asked: a name or a mail address. It is shown, and is no permission."""
-    remind_after_seconds: NotRequired[int | None]
-    """When to remind the channels once of the open question, from the moment it was first asked."""
-    timeout_seconds: NotRequired[int | None]
-    """How long to wait for an answer, from the moment the question was first asked."""
-    exclude_source: NotRequired[bool | None]
-    """Whether the answer is refused from the keys that created or claimed the packet or asked
-    the question, and from keys that they created. These keys can neither withdraw nor change
-    the open question, nor lift this before it is asked, and it stays for later questions of
-    the packet until another key lifts it; while a question is open, nobody can.
-    """
-    require_verified: NotRequired[bool | None]
-    """Whether the answer is refused from anybody whose name is not verified (`answered_by`), and
-    from tokens, which programs hold. It stays for later questions of the packet until a key
-    that did not ask lifts it.
-    """
-    on_timeout: NotRequired[Timeout | None]
-    """What happens at the timeout; `keep` if left out."""
-    key: NotRequired[str | None]
-    """The asker's own name of the question, unique in the packet: asking again with the same key
-    and the same fields is the same question, open or answered.
-    """
-
-
-CreateRequestHitlSchema = TypedDict(
-    "CreateRequestHitlSchema",
-    {
-        "$schema": "NotRequired[str | None]",
-        "type": 'Literal["object"]',
-        "title": "NotRequired[str | None]",
-        "description": "NotRequired[str | None]",
-        "properties": "dict[str, HitlSchemaProperties]",
-        "required": "NotRequired[list[str] | None]",
-        "additionalProperties": "NotRequired[bool | None]",
-    },
-)
 
 
 class ChainRequest(TypedDict):
