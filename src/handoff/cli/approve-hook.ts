@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { ApiError } from '../../kit/client-errors.ts';
 import { readJson } from '../../kit/json.ts';
 import type { ActionDecision, ApproveOptions } from '../client/approvals.ts';
@@ -48,13 +49,24 @@ export async function approveHook(context: Context, options: Options): Promise<v
 /** Aborts on SIGTERM and SIGINT, and when the program that waits for the decision has ended: then nobody would use it. */
 function watch(stopping: AbortController): () => void {
   const stop = () => stopping.abort();
-  const parent = process.ppid;
-  const looking = setInterval(() => process.ppid !== parent && stop(), lookMs);
+  const before = ancestors();
+  const looking = setInterval(() => ancestors() !== before && stop(), lookMs);
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(name, stop);
   return () => {
     clearInterval(looking);
     for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.off(name, stop);
   };
+}
+
+/** The process that started this one and, where the system has `/proc`, the one before: programs start hooks by a shell. */
+function ancestors(): string {
+  const parent = process.ppid;
+  try {
+    // The name of the program, in parentheses, may have spaces; the status and the parent follow.
+    return `${parent} ${/\) \S (\d+)/.exec(readFileSync(`/proc/${parent}/stat`, 'latin1'))?.[1]}`;
+  } catch {
+    return String(parent);
+  }
 }
 
 async function textOf({ stdin }: Context): Promise<string> {
