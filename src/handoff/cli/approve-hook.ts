@@ -96,11 +96,16 @@ function callIn(text: string): HookCall {
   // Only Codex names the turn.
   const program = turn === undefined ? 'Claude Code' : 'Codex';
   if (event !== 'PermissionRequest' && !(event === 'PreToolUse' && program === 'Claude Code'))
-    throw new CliError(`${String(event)} of ${program} is no hook that this command answers; it answers PermissionRequest, and PreToolUse of Claude Code.`);
-  if (typeof tool !== 'string' || tool === '' || !isObject(input)) throw new CliError('the input of the hook has no tool_name and tool_input.');
+    throw new CliError(
+      `${String(event)} of ${program} is no hook that this command answers; it answers PermissionRequest, and PreToolUse of Claude Code.`,
+    );
+  if (typeof tool !== 'string' || tool === '' || !isObject(input))
+    throw new CliError('the input of the hook has no tool_name and tool_input.');
   if (typeof id === 'string' && id !== '') return { program, event, tool, input, callId: id };
   if (typeof session !== 'string' || session === '') throw new CliError('the input of the hook has neither tool_use_id nor session_id.');
-  const digest = createHash('sha256').update(JSON.stringify([tool, input])).digest('hex');
+  const digest = createHash('sha256')
+    .update(JSON.stringify([tool, input]))
+    .digest('hex');
   return { program, event, tool, input, callId: `${session.slice(0, 128)}:${digest}` };
 }
 
@@ -114,7 +119,12 @@ function fits(glob: string, name: string): boolean {
  * The decision about a call; undefined where it is left open. A permission is given once: where it was given before, the tool may have
  * run, and a person is asked again.
  */
-async function decisionOf(client: HandoffClient, call: HookCall, options: Options, signal: AbortSignal): Promise<ActionDecision | undefined> {
+async function decisionOf(
+  client: HandoffClient,
+  call: HookCall,
+  options: Options,
+  signal: AbortSignal,
+): Promise<ActionDecision | undefined> {
   const { program, tool, input } = call;
   const isDeferred = options.defer === true && call.event === 'PreToolUse';
   let reason: string | undefined;
@@ -127,7 +137,11 @@ async function decisionOf(client: HandoffClient, call: HookCall, options: Option
     };
     if (isDeferred) {
       const { agent, call_id, decisions, framework, signal: _, ...fields } = asking;
-      const body = { ...fields, agent: { id: agent, framework: framework! }, action: { tool, arguments: input, call_id, decisions: decisions! } };
+      const body = {
+        ...fields,
+        agent: { id: agent, framework: framework! },
+        action: { tool, arguments: input, call_id, decisions: decisions! },
+      };
       if ((await client.askApproval({ body, signal })).status === 'awaiting_human') return undefined;
     }
     const waits = isDeferred ? {} : ({ timeoutSeconds: Number(options.timeout), on_timeout: 'expire' } as const);
@@ -141,7 +155,11 @@ async function decisionOf(client: HandoffClient, call: HookCall, options: Option
 }
 
 /** Gives the permission of a decision; the time when it was given before. */
-async function given(client: HandoffClient, { packet: { id }, arguments_digest }: ActionDecision, program: string): Promise<string | undefined> {
+async function given(
+  client: HandoffClient,
+  { packet: { id }, arguments_digest }: ActionDecision,
+  program: string,
+): Promise<string | undefined> {
   const params = { id };
   try {
     await client.startExecution({ params, body: { arguments_digest } });

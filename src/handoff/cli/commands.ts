@@ -494,8 +494,17 @@ const local: readonly Row[] = [
     operands: [],
     flags: [
       { flags: '--agent <id>', text: 'the agent that asks (default: claude-code or codex)' },
-      { flags: '--only <glob>', text: 'ask only about tools with such names, such as mcp__* (repeatable); others are left to the program', parse: several },
-      { flags: '--timeout <seconds>', text: 'how long to wait for a decision; below the timeout of the hook', parse: whole(1, 86_400), value: 590 },
+      {
+        flags: '--only <glob>',
+        text: 'ask only about tools with such names, such as mcp__* (repeatable); others are left to the program',
+        parse: several,
+      },
+      {
+        flags: '--timeout <seconds>',
+        text: 'how long to wait for a decision; below the timeout of the hook',
+        parse: whole(1, 86_400),
+        value: 590,
+      },
       { flags: '--defer', text: 'with PreToolUse: do not wait, but let claude -p end, which asks again when it is resumed' },
     ],
     help: '\nWithout a decision the exit code is 2, at which both programs block the call. See docs/approvals.md.',

@@ -12,15 +12,21 @@ const codex = { ...permission, session_id: 'c', turn_id: 't', model: 'm' };
 /** What runs the hook with a key of its own, and what decides as a person about the next question. */
 async function hooked(t: TestContext) {
   const bench: CliBench = await startCliBench(t);
-  const keyOf = async (rights: object) => (await bench.service.call('POST', '/keys', { body: { name: 'k', ...rights } })).body.key as string;
+  const keyOf = async (rights: object) =>
+    (await bench.service.call('POST', '/keys', { body: { name: 'k', ...rights } })).body.key as string;
   const environment = { SERVICE_API_KEY: await keyOf({ scopes: ['read', 'work'] }) };
   const dana = await keyOf({ scopes: ['read', 'respond'], responder: 'dana' });
   const hook = async (input: unknown, ...flags: string[]) => {
-    const result = await bench.run(['approve-hook', ...flags], { input: typeof input === 'string' ? input : JSON.stringify(input), environment });
+    const result = await bench.run(['approve-hook', ...flags], {
+      input: typeof input === 'string' ? input : JSON.stringify(input),
+      environment,
+    });
     return { ...result, answer: result.stdout === '' ? undefined : JSON.parse(result.stdout).hookSpecificOutput };
   };
   const decide = async (decision: object): Promise<Packet['hitl']> => {
-    const packet = await until(async () => (await bench.service.call('GET', '/packets/awaiting?view=full', { key: dana })).body.packets[0] as Packet);
+    const packet = await until(
+      async () => (await bench.service.call('GET', '/packets/awaiting?view=full', { key: dana })).body.packets[0] as Packet,
+    );
     const body = { responded_by: 'dana', ...decision };
     const { status, text } = await bench.service.call('POST', `/packets/${packet.id}/respond`, { key: dana, body });
     assert.equal(status, 200, text);
@@ -35,9 +41,21 @@ test('a hook allows, with what a person changed, or denies with what the person 
   const cases: [object, object, object][] = [
     [pre, { decision: 'approve' }, { hookEventName: 'PreToolUse', permissionDecision: 'allow' }],
     [pre, { decision: 'edit', arguments: edited }, { hookEventName: 'PreToolUse', permissionDecision: 'allow', updatedInput: edited }],
-    [pre, { decision: 'reject', message: 'No' }, { hookEventName: 'PreToolUse', permissionDecision: 'deny', permissionDecisionReason: 'No' }],
-    [permission, { decision: 'edit', arguments: edited }, { hookEventName: 'PermissionRequest', decision: { behavior: 'allow', updatedInput: edited } }],
-    [permission, { decision: 'respond', message: 'It is empty' }, { hookEventName: 'PermissionRequest', decision: { behavior: 'deny', message: 'It is empty' } }],
+    [
+      pre,
+      { decision: 'reject', message: 'No' },
+      { hookEventName: 'PreToolUse', permissionDecision: 'deny', permissionDecisionReason: 'No' },
+    ],
+    [
+      permission,
+      { decision: 'edit', arguments: edited },
+      { hookEventName: 'PermissionRequest', decision: { behavior: 'allow', updatedInput: edited } },
+    ],
+    [
+      permission,
+      { decision: 'respond', message: 'It is empty' },
+      { hookEventName: 'PermissionRequest', decision: { behavior: 'deny', message: 'It is empty' } },
+    ],
     [codex, { decision: 'approve' }, { hookEventName: 'PermissionRequest', decision: { behavior: 'allow' } }],
     [
       { ...codex, session_id: 'other' },
@@ -80,7 +98,11 @@ test('a hook blocks whatever is no decision, and leaves other tools to the progr
   assert.deepEqual(await hook({ ...pre, tool_name: 'Read' }, '--only', 'Bash', '--only', 'mcp__*'), {
     ...{ exitCode: 0, stdout: '', stderr: '', answer: undefined },
   });
-  refused(await hook({ ...pre, tool_name: 'mcp__shop__refund', hook_event_name: 'Stop' }, '--only', 'mcp__*'), 2, /Stop of Claude Code is no hook/);
+  refused(
+    await hook({ ...pre, tool_name: 'mcp__shop__refund', hook_event_name: 'Stop' }, '--only', 'mcp__*'),
+    2,
+    /Stop of Claude Code is no hook/,
+  );
   refused(await hook({ ...pre, turn_id: 't' }), 2, /PreToolUse of Codex is no hook/);
   refused(await hook('no JSON'), 2, /not approved: standard input is not the JSON of a hook/);
   refused(await hook({ ...pre, tool_input: [] }), 2, /no tool_name and tool_input/);
@@ -88,6 +110,10 @@ test('a hook blocks whatever is no decision, and leaves other tools to the progr
   refused(await hook(pre, '--timeout', '0'), 2, /from 1 to 86400/);
   refused(await hook(pre, '--timeout', '1'), 2, /Nobody decided about Bash within 1 seconds/);
   const away = { SERVICE_URL: 'http://127.0.0.1:9' };
-  refused(await bench.run(['approve-hook'], { input: JSON.stringify(pre), environment: away }), 2, /not approved: No handoff service answers/);
+  refused(
+    await bench.run(['approve-hook'], { input: JSON.stringify(pre), environment: away }),
+    2,
+    /not approved: No handoff service answers/,
+  );
   refused(await bench.run(['approve-hook'], { input: JSON.stringify(pre), environment: { SERVICE_API_KEY: 'svc_x' } }), 2, /not approved/);
 });
