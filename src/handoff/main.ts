@@ -151,7 +151,7 @@ export function createHandoff(settings: Settings, dependencies: Dependencies = {
 async function wire(settings: Settings, dependencies: Dependencies, closeOnFailedStart: (close: () => unknown) => void): Promise<Handoff> {
   const base = await createBase(settings, dependencies);
   const { clock, newId, random, logger, tracer } = base;
-  const { databaseUrl, redisUrl, unclaimedTtlSeconds } = settings;
+  const { databaseUrl, redisUrl } = settings;
   closeOnFailedStart(() => tracer?.stop());
   const store = await openStore({
     databaseUrl,
@@ -159,7 +159,6 @@ async function wire(settings: Settings, dependencies: Dependencies, closeOnFaile
     newId,
     random,
     charactersPerTurn: dependencies.charactersPerTurn,
-    unclaimedTtlSeconds,
   });
   closeOnFailedStart(() => store.close());
   const failures = new FailureLog({ logger, clock, isUnavailable: store.isUnavailable });

@@ -99,7 +99,7 @@ export const settingsTable = {
   databaseUrl: {
     variable: 'SERVICE_DATABASE_URL',
     fallback: 'sqlite://./data/handoff.db',
-    help: 'sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database, with ?pgbouncer=true through a PgBouncer in transaction mode, ?citus=true on a Citus cluster.',
+    help: 'sqlite://PATH, sqlite::memory: or postgres://user:password@host:port/database, with ?pgbouncer=true through a PgBouncer in transaction mode.',
     parse: checked(databaseUrlProblem),
   },
   redisUrl: {

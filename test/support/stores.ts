@@ -2,14 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { isOnCluster, openClusterDatabase } from './citus.ts';
 import { openEmptyDatabase, openHandoffDatabase } from './databases.ts';
 import { inMemory, type TestStore } from './store.ts';
 
-/** PostgreSQL: a database of the server of the run, or of a Citus cluster. */
+/** PostgreSQL: a database of the server of the run. */
 export const postgresql: TestStore = {
   name: 'PostgreSQL',
-  open: isOnCluster ? openClusterDatabase : (schema) => (schema === 'handoff' ? openHandoffDatabase() : openEmptyDatabase()),
+  open: (schema) => (schema === 'handoff' ? openHandoffDatabase() : openEmptyDatabase()),
 };
 
 /** PostgreSQL through a PgBouncer in transaction mode. */
@@ -34,9 +33,9 @@ export const onDisk: TestStore = {
 };
 
 /** The only store of a run (`npm test -- FILE --store NAME`), or undefined. */
-const only: TestStore | undefined = isOnCluster
-  ? postgresql
-  : { memory: inMemory, disk: onDisk, postgresql, pgbouncer: throughPgbouncer }[process.env.BATON_TEST_STORE ?? ''];
+const only: TestStore | undefined = { memory: inMemory, disk: onDisk, postgresql, pgbouncer: throughPgbouncer }[
+  process.env.BATON_TEST_STORE ?? ''
+];
 
 /** The stores that all contract suites run on. */
 export const stores: readonly TestStore[] = only === undefined ? [inMemory, postgresql] : [only];

@@ -71,19 +71,18 @@ export class Deliverer {
   /** Leases due deliveries and starts sending them; returns the milliseconds until the next round. */
   async round(): Promise<number> {
     const now = this.#parts.clock();
-    const { found: queues, failure } = await this.#parts.store.deliveries.queues();
+    const queues = await this.#parts.store.deliveries.queues();
     for (const { tenant, webhook } of queues.filter(({ gone }) => gone === 1))
       if (await this.#parts.store.deliveries.cancel(tenant, webhook, now)) this.#parts.wake();
     const active = queues.filter((queue) => queue.gone === 0 && queue.active === 1);
     const due = active.filter(({ due_at }) => due_at <= now.toISOString());
-    const failedClaim = await this.#claimDue(due, now);
+    await this.#claimDue(due, now);
     const wanted = new Set(queues.map(receiverName));
     for (const [name, receiver] of this.#receivers) {
       this.#startWaiting(receiver);
       // Drop receivers without pending deliveries, so that the map does not grow forever.
       if (receiver.isIdle() && !wanted.has(name)) this.#receivers.delete(name);
     }
-    if ((failure ?? failedClaim) !== undefined) throw failure ?? failedClaim;
     const untilDue = active.map(({ due_at }) => Date.parse(due_at) - now.getTime()).filter((ms) => ms > 0);
     return untilDue.reduce((least, ms) => Math.min(least, ms), everyMs);
   }
@@ -211,12 +210,12 @@ export class Deliverer {
     return quotas;
   }
 
-  /** Leases as many due deliveries as their receivers allow; returns why some could not be leased. */
-  async #claimDue(due: readonly DeliveryQueue[], now: Date): Promise<unknown> {
+  /** Leases as many due deliveries as their receivers allow. */
+  async #claimDue(due: readonly DeliveryQueue[], now: Date): Promise<void> {
     const quotas = this.#quotasOf(due);
-    if (quotas.length === 0) return undefined;
+    if (quotas.length === 0) return;
     const until = new Date(now.getTime() + leaseMs);
-    const { found, failure } = await this.#parts.store.deliveries.claim(quotas, now, until);
+    const found = await this.#parts.store.deliveries.claim(quotas, now, until);
     const claimed = Map.groupBy(found, ({ webhook }) => webhook);
     const queues = new Map(due.map((queue) => [queue.webhook, queue]));
     for (const { owner, quota } of quotas) {
@@ -227,7 +226,6 @@ export class Deliverer {
       if (own.length > 0) this.#budget.lease(queue.tenant, own.length);
       if (own.length >= quota) receiver.hasMore = true;
     }
-    return failure;
   }
 
   #nowMs(): number {

@@ -8,22 +8,21 @@ const roundSize = 100;
 /** How often to look for schedules whose time has come, in milliseconds. */
 const everyMs = 1000;
 
-interface SchedulerParts {
+interface SchedulerDependencies {
   store: Store;
   schedules: Pick<ScheduleService, 'runDue'>;
   clock: Clock;
 }
 
 /** Makes the job that runs schedules. A round returns the milliseconds until the next one. */
-export function createScheduler({ store, schedules, clock }: SchedulerParts): () => Promise<number> {
+export function createScheduler({ store, schedules, clock }: SchedulerDependencies): () => Promise<number> {
   return async () => {
-    const { more, failure } = await store.schedules.due(clock(), roundSize, async (due) => {
+    const more = await store.schedules.due(clock(), roundSize, async (due) => {
       const ends = await Promise.allSettled(due.map(({ tenant, name }) => schedules.runDue(tenant, name)));
+      // A schedule that fails does not stop the others; its error is reported after all of them.
       const failed = ends.find((end) => end.status === 'rejected');
       if (failed !== undefined) throw failed.reason;
     });
-    // A schedule that fails does not stop the others; its error is reported after all of them.
-    if (failure !== undefined) throw failure;
     return more ? 0 : everyMs;
   };
 }

@@ -30,13 +30,11 @@ export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: Sw
       const failed = ends.find((end) => end.status === 'rejected');
       if (failed !== undefined) throw failed.reason;
     };
-    const rounds = [await store.packets.due(now, roundSize, sweep({ kind: 'time_out' }))];
-    if (unclaimedTtlSeconds > 0) {
-      const before = new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1);
-      rounds.push(await store.packets.unclaimed(before, roundSize, sweep({ kind: 'expire_unclaimed' })));
-    }
+    const before = new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1);
     // A packet that fails does not stop the others; its error is reported after all of them.
-    for (const { failure } of rounds) if (failure !== undefined) throw failure;
-    return rounds.some(({ more }) => more) ? 0 : everyMs;
+    const [timedOut] = await Promise.allSettled([store.packets.due(now, roundSize, sweep({ kind: 'time_out' }))]);
+    const more = unclaimedTtlSeconds > 0 && (await store.packets.unclaimed(before, roundSize, sweep({ kind: 'expire_unclaimed' })));
+    if (timedOut.status === 'rejected') throw timedOut.reason;
+    return timedOut.value || more ? 0 : everyMs;
   };
 }

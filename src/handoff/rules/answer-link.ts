@@ -7,7 +7,7 @@ import { latestQuestion } from './question-state.ts';
 export const linkTokenBytes = 32;
 
 /**
- * The token of an answer link: the id of its tenant, by which a cluster finds the server that stores the link, and random bytes.
+ * The token of an answer link: the id of its tenant, with which every query begins, and random bytes.
  * Hexadecimal, since mail programs may change the case of an address.
  */
 export const linkToken = (tenantId: string, bytes: Buffer): string => tenantId.replaceAll('-', '') + bytes.toString('hex');

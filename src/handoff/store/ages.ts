@@ -34,7 +34,7 @@ function reads({ database }: ReadDependencies) {
     },
     /** The number of packets of all tenants that are open and overdue. */
     async countOverdue(): Promise<number> {
-      const row = await ofLiving(rowsOfAll(database, database.longReads, 'packets'))
+      const row = await ofLiving(rowsOfAll(database.longReads, 'packets'))
         .select(sql<number>`count(*)`.as('count'))
         .where('packets.overdue', '=', sql.lit(1))
         .executeTakeFirst();
@@ -48,15 +48,6 @@ function reads({ database }: ReadDependencies) {
     const first = sql<string | null>`(select min(packets.id) from packets
       where packets.tenant = tenants.number and packets.status = ${sql.lit(claimableStatus)}
           and packets.scheduled_at is null and packets.available_at is null)`;
-    if (database.isDistributed) {
-      const all = ofLiving(rowsOfAll(database, database.longReads, 'packets')).select(sql<string | null>`min(packets.id)`.as('id'));
-      const row = await all
-        .where('packets.status', '=', claimableStatus)
-        .where('packets.scheduled_at', 'is', null)
-        .where('packets.available_at', 'is', null)
-        .executeTakeFirst();
-      return row?.id == null ? undefined : createdAt(row.id);
-    }
     const row = await database.longReads
       .selectFrom('tenants')
       .select(sql<string | null>`min(${first})`.as('id'))
@@ -67,7 +58,7 @@ function reads({ database }: ReadDependencies) {
 
   /** The earliest of the times of all tenants' packets that meet the condition. */
   async function oldest(time: RawBuilder<string | null>, condition: (eb: ExpressionBuilder<Tables, 'packets'>) => Expression<SqlBool>) {
-    const row = await ofLiving(rowsOfAll(database, database.longReads, 'packets'))
+    const row = await ofLiving(rowsOfAll(database.longReads, 'packets'))
       .select(sql<string | null>`min(${time})`.as('time'))
       .where(condition)
       .executeTakeFirst();

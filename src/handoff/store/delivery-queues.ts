@@ -1,6 +1,5 @@
 import { type Kysely, sql } from 'kysely';
 import type { StoredDelivery } from './deliveries.ts';
-import { tenantsOf } from './due.ts';
 import { inSession } from './engine/in-session.ts';
 import type { Take } from './engine/session.ts';
 import type { ReadDependencies } from './noun.ts';
@@ -44,74 +43,24 @@ export interface Leased {
 /** How many deliveries to lease of a webhook or channel, by its `seq`. */
 export type DeliveryTake = Take;
 
-/** What was found, and the first failure if that is not all. */
-export interface Partially<Found> {
-  readonly found: Found[];
-  readonly failure: unknown;
-}
-
 /** Finds the webhooks and channels with pending deliveries, and leases these. */
-export function createDeliveryQueues({ database, due }: Pick<ReadDependencies, 'database' | 'due'>) {
-  const ofAll = database.query<Record<string, never>, DeliveryQueue>((db) => queuesOf(db));
-  const ofTenant = database.query<{ tenant: number }, DeliveryQueue>((db, { tenant }) => queuesOfTenant(db, tenant));
-  const deleted = database.query<{ tenant: number }, { number: number }>((db, { tenant }) =>
-    db.selectFrom('tenants').select('number').where('number', '=', tenant).where('deleted_at', 'is not', null),
-  );
-
-  async function queuesNow(tenant: number | undefined): Promise<DeliveryQueue[]> {
-    if (tenant === undefined) return ofAll.all({});
-    const found = await ofTenant.all({ tenant });
-    if (found.length === 0 || (await deleted.first({ tenant })) === undefined) return found;
-    return found.map((queue) => ({ ...queue, gone: 1 }));
-  }
+export function createDeliveryQueues({ database }: Pick<ReadDependencies, 'database'>) {
+  const queued = database.query<Record<string, never>, DeliveryQueue>((db) => queuesOf(db));
 
   return {
-    /**
-     * Every webhook and channel with pending deliveries, due or not; on a cluster those of the tenants that may have due ones. A
-     * failure of some tenants does not stop the others.
-     */
-    async queues(): Promise<Partially<DeliveryQueue>> {
-      const found: DeliveryQueue[] = [];
-      const { failure } = await due.each('deliver', {
-        scan: () => tenantsOf(database.reads.selectFrom('deliveries').select('tenant').where('due_at', 'is not', null)),
-        async work(tenant) {
-          const own = await queuesNow(tenant);
-          for (const queue of own) {
-            found.push(queue);
-            // An inactive one is looked at again when it changes.
-            if (queue.active === 1 || queue.gone === 1) due.add('deliver', queue.tenant, queue.due_at);
-          }
-          return false;
-        },
-      });
-      return { found, failure };
-    },
+    /** Every webhook and channel with pending deliveries, due or not. */
+    queues: async (): Promise<DeliveryQueue[]> => queued.all({}),
 
     /** Leases due deliveries until `until`: of each webhook or channel the earliest, up to its quota. */
-    async claim(takes: readonly DeliveryTake[], now: Date, until: Date): Promise<Partially<ClaimedDelivery>> {
-      const times = { now: now.toISOString(), until: until.toISOString() };
-      const { isDistributed, writers } = database;
-      // Together in one transaction, unless a server that is down would then fail those of others.
-      const parts = isDistributed ? [...Map.groupBy(takes, ({ tenant }) => tenant).values()] : [takes];
-      const ends = await Promise.allSettled(
-        parts.map((own) => {
-          const { tenant } = own[0]!;
-          // Should this instance end, another one takes the deliveries then.
-          due.add('deliver', tenant, until);
-          const claim = { owner: 'webhook', due: 'due_at', ...times, takes: own };
-          // A lease lost in a power failure causes one duplicate delivery at worst.
-          const options = { asyncCommit: true, writer: tenant % writers };
-          return inSession(database, async (session) => session.claim('deliveries', claimedColumns, claim), options);
-        }),
-      );
-      const rows = ends.flatMap((end) => (end.status === 'fulfilled' ? end.value : []));
-      const found = rows.map((values) => Object.fromEntries(claimedColumns.map((column, index) => [column, values[index]])) as never);
-      return { found, failure: ends.find((end) => end.status === 'rejected')?.reason };
+    async claim(takes: readonly DeliveryTake[], now: Date, until: Date): Promise<ClaimedDelivery[]> {
+      const claim = { owner: 'webhook', due: 'due_at', now: now.toISOString(), until: until.toISOString(), takes };
+      // A lease lost in a power failure causes one duplicate delivery at worst.
+      const rows = await inSession(database, async (session) => session.claim('deliveries', claimedColumns, claim), { asyncCommit: true });
+      return rows.map((values) => Object.fromEntries(claimedColumns.map((column, index) => [column, values[index]])) as never);
     },
 
     /** Releases leased deliveries: they are due at once. */
     async release(inHand: readonly Leased[], now: Date): Promise<void> {
-      for (const { queue } of inHand) due.add('deliver', queue.tenant, now);
       for (const items of Map.groupBy(inHand, ({ queue, until }) => `${queue.tenant} ${until.toISOString()}`).values()) {
         const { tenant } = items[0]!.queue;
         const until = items[0]!.until.toISOString();
@@ -144,20 +93,6 @@ function queuesOf(db: Kysely<Tables>) {
     from (select webhook, (select tenant from deliveries where due_at is not null and webhook = queued.webhook limit 1) as tenant
       from queued where webhook is not null) as waiting
     join webhooks on webhooks.tenant = waiting.tenant and webhooks.seq = waiting.webhook join tenants on tenants.number = webhooks.tenant`;
-  return { compile: () => query.compile(db), execute: async () => (await query.execute(db)).rows };
-}
-
-/** The same for one tenant, which each part names, so that a cluster sends all of it to one server. Without the tenant's own row. */
-function queuesOfTenant(db: Kysely<Tables>, tenant: number) {
-  const query = sql<DeliveryQueue>`
-    with recursive queued (webhook) as (
-      select min(webhook) from deliveries where tenant = ${tenant} and due_at is not null
-      union all
-      select (select min(webhook) from deliveries where tenant = ${tenant} and due_at is not null and webhook > queued.webhook)
-      from queued where queued.webhook is not null)
-    select ${queueColumns}, case when webhooks.removed_at is null then 0 else 1 end as gone,
-      (select min(due_at) from deliveries where tenant = ${tenant} and due_at is not null and webhook = webhooks.seq) as due_at
-    from queued join webhooks on webhooks.tenant = ${tenant} and webhooks.seq = queued.webhook`;
   return { compile: () => query.compile(db), execute: async () => (await query.execute(db)).rows };
 }
 

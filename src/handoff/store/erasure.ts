@@ -54,7 +54,6 @@ export const places: Record<keyof Tables, Place> = {
   documents: { none: 'contracts, policies, groups, delegations and schedules, which operators write' },
   schedules: { none: 'when schedules run, and the ids of their last packets' },
   erasures: { none: 'why packets were erased, and the digest of the id of the person' },
-  due: { none: 'times' },
 };
 
 /** A delivery that had gone out, or may have, before its packet was erased. */

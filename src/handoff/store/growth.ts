@@ -49,7 +49,7 @@ export async function measureGrowth(database: Database<Tables>, now: Date): Prom
   const tables = storage.map((table) => ({ ...table, is_kept: !removed.includes(table.table) }));
   const packets = tables.find(({ table }) => table === 'packets')!.rows;
   const week = new Date(now.getTime() - 7 * dayMs);
-  const { created, first } = await rowsOfAll(database, database.reads, 'packets')
+  const { created, first } = await rowsOfAll(database.reads, 'packets')
     .select([sql<number>`count(packets.id)`.as('created'), sql<string | null>`min(packets.id)`.as('first')])
     .where('packets.id', '>=', lowestIdAt(week))
     .executeTakeFirstOrThrow();

@@ -350,7 +350,7 @@ export interface PacketText {
 }
 
 /** Reads packets. Ids begin with the creation time, so newest first is the descending order of ids in every index. */
-function reads({ database, indexing, due }: ReadDependencies) {
+function reads({ database, indexing, walk }: ReadDependencies) {
   const pages = createPageReads(database);
   const byId = database.query<{ tenant: number; id: string }, PacketText>((db, { tenant, id }) =>
     db
@@ -385,10 +385,10 @@ function reads({ database, indexing, due }: ReadDependencies) {
     search: (wanted: Omit<Search, 'tenant'>) => search(scope, indexing, wanted),
   });
   const ofAll = {
-    ...createDuePackets({ database, indexing, due }),
+    ...createDuePackets({ database, indexing, walk }),
     /** The number of packets of all tenants, by status. */
     async countByStatus(): Promise<Record<Status, number>> {
-      const rows = await rowsOfAll(database, database.longReads, 'counters')
+      const rows = await rowsOfAll(database.longReads, 'counters')
         .select(['counters.name', sql<number>`sum(value)`.as('count')])
         .where('counters.name', '>=', 'packets:')
         .where('counters.name', '<', 'packets;')

@@ -1,7 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 import { countOf } from '../../kit/sql/count.ts';
 import type { Sight } from '../rules/sight.ts';
-import { type DueRound, tenantsOf } from './due.ts';
 import { DueWalk } from './due-walk.ts';
 import { noContent, type Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
@@ -125,7 +124,6 @@ function schedulesOf(db: Kysely<Tables>, tenant: number, sight: Sight | undefine
         .on('documents.removed_at', 'is', null),
     )
     .where('schedules.tenant', '=', tenant)
-    // On a cluster too, each table is read for the tenant alone.
     .where('documents.tenant', '=', tenant);
   if (sight === undefined) return all;
   const { agents, queues } = sight;
@@ -146,7 +144,7 @@ const shownColumns = [
   'documents.updated_at',
 ] as const;
 
-function reads({ database, due }: ReadDependencies) {
+function reads({ database }: ReadDependencies) {
   const walk = new DueWalk(false);
   const ofTenant = ({ viewer: { tenant_number: tenant, sight }, inLane }: ReadScope) => ({
     /** A schedule; undefined if there is none of the name, or the caller does not see the packets that it makes. */
@@ -161,30 +159,25 @@ function reads({ database, due }: ReadDependencies) {
     },
   });
   const ofAll = {
-    /** Works on up to `limit` schedules whose time has come, earliest first: of all tenants, or on a cluster of each. */
-    due(now: Date, limit: number, work: (found: readonly { tenant: number; name: string }[]) => Promise<void>): Promise<DueRound> {
-      const found = database.reads.selectFrom('schedules').where('due_at', 'is not', null).where('due_at', '<=', now.toISOString());
-      return due.each('schedule', {
-        scan: () => tenantsOf(found.select('tenant')),
-        async work(tenant) {
-          const own = tenant === undefined ? walk : new DueWalk(false);
-          const { due_at, id } = own.next(now);
-          const some = tenant === undefined ? found : found.where('tenant', '=', tenant);
-          const rows = await some
-            .where(sql<boolean>`(due_at, name) > (${due_at}, ${id})`)
-            .select(['tenant', 'name', 'due_at'])
-            .orderBy('due_at')
-            .orderBy('name')
-            .limit(limit)
-            .execute();
-          const more = own.found(
-            rows.map((row) => ({ due_at: row.due_at!, id: row.name })),
-            rows.length === limit,
-          );
-          await work(rows);
-          return more;
-        },
-      });
+    /** Works on up to `limit` schedules of all tenants whose time has come, earliest first; returns whether there may be more. */
+    async due(now: Date, limit: number, work: (found: readonly { tenant: number; name: string }[]) => Promise<void>): Promise<boolean> {
+      const { due_at, id } = walk.next(now);
+      const rows = await database.reads
+        .selectFrom('schedules')
+        .select(['tenant', 'name', 'due_at'])
+        .where('due_at', 'is not', null)
+        .where('due_at', '<=', now.toISOString())
+        .where(sql<boolean>`(due_at, name) > (${due_at}, ${id})`)
+        .orderBy('due_at')
+        .orderBy('name')
+        .limit(limit)
+        .execute();
+      const more = walk.found(
+        rows.map((row) => ({ due_at: row.due_at!, id: row.name })),
+        rows.length === limit,
+      );
+      await work(rows);
+      return more;
     },
   };
   return { ofTenant, ofAll };

@@ -1,14 +1,13 @@
 import { type Kysely, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
-import { sumOverServers } from '../../kit/sql/distribution.ts';
 import { tablesOf } from '../../kit/sql/shape.ts';
 import { migrations } from './migrations/index.ts';
 import type { Tables } from './tables.ts';
 
 /** How large a database is. */
 export interface Sizes {
-  /** The number of rows, by table: counted on SQLite, as its statistics say on PostgreSQL; on a cluster those of all servers. */
+  /** The number of rows, by table: counted on SQLite, as its statistics say on PostgreSQL. */
   readonly rows: Readonly<Record<string, number>>;
   /** The size of the whole database in bytes, with its indexes and the space that it keeps for new rows. */
   readonly bytes: number;
@@ -18,18 +17,11 @@ export interface Sizes {
 const uncounted = ['contents'];
 
 /** Measures the database with long reads, which take seconds on a large one. */
-export async function measure({ name, isDistributed, longReads }: Database<Tables>): Promise<Sizes> {
+export async function measure({ name, longReads }: Database<Tables>): Promise<Sizes> {
   const tables = tablesOf(migrations)
     .map((table) => table.name)
     .filter((table) => !uncounted.includes(table));
-  if (isDistributed) return measureCluster(longReads as unknown as Kysely<unknown>, tables);
   return name === 'sqlite' ? measureSqlite(longReads, tables) : measurePostgres(longReads, tables);
-}
-
-async function measureCluster(db: Kysely<unknown>, tables: readonly string[]): Promise<Sizes> {
-  const rows = await sumOverServers(db, 'pg_stat_user_tables where schemaname = current_schema()', 'relname', 'n_live_tup');
-  const bytes = await sumOverServers(db, 'pg_database where datname = current_database()', `''`, 'pg_database_size(oid)');
-  return { rows: Object.fromEntries(tables.map((table) => [table, rows.get(table) ?? 0])), bytes: bytes.get('') ?? 0 };
 }
 
 async function measureSqlite(db: Kysely<Tables>, tables: readonly string[]): Promise<Sizes> {

@@ -1,7 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 
 import type { Database } from '../../kit/sql/dialect.ts';
-import { sumOverServers } from '../../kit/sql/distribution.ts';
 import type { TableShape } from '../../kit/sql/shape.ts';
 
 /** What a table holds. */
@@ -13,11 +12,8 @@ export interface TableStorage {
 }
 
 /** The rows and bytes of tables, the largest first. Counts every row, so it takes as long as reading the indexes. */
-export async function storageOf(
-  { name, isDistributed, reads }: Database<unknown>,
-  tables: readonly Pick<TableShape, 'name'>[],
-): Promise<TableStorage[]> {
-  const bytes = await (name === 'sqlite' ? bytesInSqlite(reads) : isDistributed ? bytesInCluster(reads) : bytesInPostgres(reads));
+export async function storageOf({ name, reads }: Database<unknown>, tables: readonly Pick<TableShape, 'name'>[]): Promise<TableStorage[]> {
+  const bytes = await (name === 'sqlite' ? bytesInSqlite(reads) : bytesInPostgres(reads));
   const found: TableStorage[] = [];
   for (const { name: table } of tables) {
     const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(reads);
@@ -37,14 +33,6 @@ async function bytesInSqlite(reads: Kysely<unknown>): Promise<Map<string, number
   }
   return bytes;
 }
-
-const bytesInCluster = (reads: Kysely<unknown>): Promise<Map<string, number>> =>
-  sumOverServers(
-    reads,
-    `pg_class where relkind = 'r' and relnamespace = current_schema()::regnamespace`,
-    'relname',
-    'pg_total_relation_size(oid)',
-  );
 
 async function bytesInPostgres(reads: Kysely<unknown>): Promise<Map<string, number>> {
   const { rows } = await sql<{ table: string; bytes: number }>`

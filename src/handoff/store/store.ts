@@ -3,7 +3,7 @@ import { createSalts, type NewId, type RandomSource } from '../../kit/id.ts';
 import { isShared } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
 import type { Viewer } from '../rules/sight.ts';
-import { DueTenants } from './due.ts';
+import { DueWalk } from './due-walk.ts';
 import { migrations } from './migrations/index.ts';
 import { ReadScope } from './noun.ts';
 import { matches } from './packet-filter.ts';
@@ -21,15 +21,13 @@ interface StoreOptions {
   /** The source of the salts of the trail; by default that of the system. */
   random?: RandomSource;
   charactersPerTurn?: number | undefined;
-  /** How long a packet may stay unclaimed, in seconds; 0: for ever. */
-  unclaimedTtlSeconds?: number;
 }
 
 /** The service's data, on SQLite or PostgreSQL. */
 export type Store = Awaited<ReturnType<typeof openStore>>;
 
 /** Opens the store and brings its schema up to date. */
-export async function openStore({ databaseUrl, clock, newId, random, charactersPerTurn, unclaimedTtlSeconds }: StoreOptions) {
+export async function openStore({ databaseUrl, clock, newId, random, charactersPerTurn }: StoreOptions) {
   const { database, lanes, stopReaders } = openWithReaders(databaseUrl, clock, { charactersPerTurn });
   // The schema must exist before the threads start, which they do at their first task.
   await migrate(database, migrations, clock).catch(async (error: unknown) => {
@@ -44,10 +42,10 @@ export async function openStore({ databaseUrl, clock, newId, random, charactersP
   const thread = isShared(databaseUrl) ? startSearchThread(databaseUrl) : undefined;
 
   const queue = createQueueReads(database);
-  const due = new DueTenants(database, clock, unclaimedTtlSeconds);
-  const units = createUnits(database, { newId, newSalt: createSalts(random), clock, due });
-  const indexing = new Indexing(database, thread, due);
-  const reads = prepareReads({ database, indexing, due });
+  const walk = new DueWalk(database.name === 'postgres');
+  const units = createUnits(database, { newId, newSalt: createSalts(random), clock, walk });
+  const indexing = new Indexing(database, thread);
+  const reads = prepareReads({ database, indexing, walk });
   const isSeen = async ({ tenant_number, sight }: Viewer, packetId: string) => {
     const seen = database.reads
       .selectFrom('packets')
@@ -86,8 +84,6 @@ export async function openStore({ databaseUrl, clock, newId, random, charactersP
     async close() {
       await indexing.idle();
       await Promise.all([thread?.stop(), stopReaders()]);
-      // What is not written, scans find.
-      await due.close().catch(() => undefined);
       await database.close();
     },
   };

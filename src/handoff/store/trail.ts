@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, type Kysely, type SelectQueryBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
@@ -309,13 +309,6 @@ function reads({ database }: ReadDependencies) {
       .select(['tenant', 'position'])
       .where(sql<boolean>`tenant in (${sql.raw(named)}(${tenants}))`),
   );
-  /** On a cluster the tenants are named one by one, so that it asks only their servers. */
-  const positionsOfNamed = (tenants: readonly number[]) =>
-    database.reads
-      .selectFrom('heads')
-      .select(['tenant', 'position'])
-      .where('tenant', 'in', [...tenants])
-      .execute();
   const head = database.query<{ tenant: number }, Head>((db, { tenant }) =>
     db.selectFrom('heads').select(['position', 'digest', 'at']).where('tenant', '=', tenant),
   );
@@ -383,8 +376,7 @@ function reads({ database }: ReadDependencies) {
   });
   const ofAll = {
     /** The last position of each of these tenants; tenants without events are left out. */
-    positions: (tenants: readonly number[]) =>
-      database.isDistributed ? positionsOfNamed(tenants) : positionsOf.all({ tenants: JSON.stringify(tenants) }),
+    positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
     /**
      * Removes stream events older than `before`, tenant by tenant in the order of positions; the audit log keeps its
      * entries. Removes up to `limit` of each tenant; returns how many it removed.
@@ -421,11 +413,9 @@ function matches(
 }
 
 /** The tenants whose oldest stream event is older than `before`. Usually there are none, and then no lock is needed. */
-async function tenantsWithOld({ isDistributed, longReads: db }: Database<Tables>, before: Date): Promise<number[]> {
-  // A cluster joins only the tables of tenants with one another.
-  const counted = db.selectFrom('heads').select('tenant as number');
-  const owners = isDistributed ? db.selectFrom(counted.as('tenants')) : db.selectFrom('tenants');
-  const rows = await (owners as SelectQueryBuilder<Tables, 'tenants', object>)
+async function tenantsWithOld({ longReads: db }: Database<Tables>, before: Date): Promise<number[]> {
+  const rows = await db
+    .selectFrom('tenants')
     .select('tenants.number')
     .where(
       (eb) =>

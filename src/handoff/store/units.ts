@@ -4,15 +4,13 @@ import { currentRequest } from '../../kit/current-request.ts';
 import type { NewId } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { dueAt } from '../rules/due.ts';
-import { claimableStatus } from '../rules/packet-life.ts';
 import type { Viewer } from '../rules/sight.ts';
-import { waitsSince } from '../rules/times.ts';
 import type { AnswerLinkNeeds } from './answer-links.ts';
 import type { ClaimNeeds } from './claim-queue.ts';
 import type { CounterNeeds } from './counters.ts';
 import { type DeliveryNeeds, deliveries } from './deliveries.ts';
 import type { DocumentNeeds } from './documents.ts';
-import type { DueTenants } from './due.ts';
+import type { DueWalk } from './due-walk.ts';
 import { Beginnings } from './engine/beginnings.ts';
 import { Group, type TenantUnit, type Writes } from './engine/group.ts';
 import { createGroups, type GroupResult, type Outcome } from './engine/groups.ts';
@@ -26,14 +24,13 @@ import type { KeyNeeds } from './keys.ts';
 import type { Noun } from './noun.ts';
 import { nouns } from './nouns.ts';
 import type { OpenPacketNeeds } from './open-packets.ts';
-import { isOwn } from './packet-rows.ts';
 import { type PacketNeeds, packets } from './packets.ts';
 import type { PersonNeeds } from './people.ts';
 import type { QuestionNeeds } from './questions.ts';
-import { type ScheduleNeeds, schedules } from './schedules.ts';
+import type { ScheduleNeeds } from './schedules.ts';
 import type { SessionNeeds } from './sessions.ts';
 import type { Tables } from './tables.ts';
-import { type TenantNeeds, tenants } from './tenants.ts';
+import type { TenantNeeds } from './tenants.ts';
 import { committedEvents } from './trail.ts';
 import { Transaction } from './transaction.ts';
 import { type WebhookNeeds, webhooks } from './webhooks.ts';
@@ -89,13 +86,13 @@ interface UnitsDependencies {
   readonly newId: NewId;
   readonly newSalt: () => string;
   readonly clock: Clock;
-  readonly due: DueTenants;
+  readonly walk: DueWalk;
 }
 
 export type Units = ReturnType<typeof createUnits>;
 
 /** Runs units of work in groups. */
-export function createUnits(database: Database<Tables>, { newId, newSalt, clock, due }: UnitsDependencies) {
+export function createUnits(database: Database<Tables>, { newId, newSalt, clock, walk }: UnitsDependencies) {
   const beginnings = new Beginnings(clock);
   const listeners: CommitListener[] = [];
   const wakes: (() => void)[] = [];
@@ -141,8 +138,7 @@ export function createUnits(database: Database<Tables>, { newId, newSalt, clock,
     for (const [index, { unit }] of group.units.entries()) {
       if (unit.committed !== undefined && 'result' in outcomes[index]!) attempt(() => unit.committed!());
     }
-    attempt(() => noteDue(group, due));
-    if (due.isUsed) attempt(() => addDue(group, due));
+    attempt(() => noteDue(group, walk));
     attempt(() => {
       if (isDue(group)) for (const wake of wakes) attempt(wake);
     });
@@ -154,7 +150,6 @@ export function createUnits(database: Database<Tables>, { newId, newSalt, clock,
 
   const groups = createGroups<Tables, AnyUnit>(database, runGroup, {
     isBackground: ({ request }) => request === undefined,
-    tenantOf: ({ tenant }) => tenant,
     sizeOf: ({ unit: { size = 0 } }) => size,
   });
   return {
@@ -190,43 +185,12 @@ function isDue(group: UnitGroup): boolean {
 }
 
 /** Notes when the packets that were written are due. */
-function noteDue(group: UnitGroup, { packets: walk }: DueTenants): void {
+function noteDue(group: UnitGroup, walk: DueWalk): void {
   group.each(packets.writes, ({ changed }) => {
     for (const { after } of changed.values()) {
       const at = dueAt(after.packet);
       if (at !== null) walk.written(at);
     }
-    return [];
-  });
-}
-
-/** Adds the tenants that have work for jobs after the commit. */
-function addDue(group: UnitGroup, due: DueTenants): void {
-  group.each(packets.writes, ({ inserted, changed }, tenant) => {
-    for (const { packet, kept } of [...inserted.values(), ...[...changed.values()].map(({ after }) => after)]) {
-      const at = dueAt(packet, isOwn(kept));
-      if (at !== null) due.add('sweep', tenant, at);
-      if (due.unclaimedTtlSeconds > 0 && packet.status === claimableStatus)
-        due.add('expire', tenant, new Date(Date.parse(waitsSince(packet)) + due.unclaimedTtlSeconds * 1000));
-      due.add('index', tenant, packet.updated_at);
-    }
-    return [];
-  });
-  group.each(deliveries.writes, ({ inserted, changed }, tenant) => {
-    for (const { due_at } of [...inserted, ...changed.values()]) if (due_at !== null) due.add('deliver', tenant, due_at);
-    return [];
-  });
-  group.each(schedules.writes, ({ written }, tenant) => {
-    for (const stored of written.values()) if (stored?.due_at) due.add('schedule', tenant, stored.due_at);
-    return [];
-  });
-  // Those of a deleted tenant are cancelled.
-  group.each(tenants.writes, ({ changed }) => {
-    for (const { number, tenant } of changed.values()) due.add('deliver', number, tenant.updated_at);
-    return [];
-  });
-  group.each(webhooks.writes, ({ changed }, tenant) => {
-    for (const { updated_at } of changed.values()) due.add('deliver', tenant, updated_at);
     return [];
   });
 }

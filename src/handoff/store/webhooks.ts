@@ -228,7 +228,7 @@ export type ListedRow = Pick<StoredWebhook, (typeof listedColumns)[number]>;
 export type PushRow = Pick<StoredWebhook, 'id' | 'name' | 'url' | 'secret' | 'authentication'>;
 
 async function scrub(database: ReadDependencies['database'], limit: number): Promise<number> {
-  const gone = await rowsOfAll(database, database.reads, 'webhooks')
+  const gone = await rowsOfAll(database.reads, 'webhooks')
     .select(['webhooks.tenant', 'webhooks.seq'])
     .where('webhooks.removed_at', 'is not', null)
     // A literal, so that the partial index matches.
@@ -318,7 +318,7 @@ function reads({ database }: ReadDependencies) {
 
     /** Whether any tenant has a channel whose links begin with the origin of a request. */
     async hasOrigins(): Promise<boolean> {
-      const found = await rowsOfAll(database, database.reads, 'webhooks')
+      const found = await rowsOfAll(database.reads, 'webhooks')
         .select('webhooks.id')
         .where('webhooks.for_packet', 'is', null)
         .where('webhooks.removed_at', 'is', null)

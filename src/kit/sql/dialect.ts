@@ -24,8 +24,6 @@ export interface SqliteTransaction {
 /** On PostgreSQL, statements are pipelined: those that do not depend on each other's results are sent together. */
 export interface PostgresTransaction {
   readonly name: 'postgres';
-  /** See `Database.isDistributed`. */
-  readonly isDistributed: boolean;
   /** Settles when the transaction has begun. Only work that is `pipelined` starts earlier; it awaits this before it writes. */
   readonly begun: Promise<unknown>;
   /** @throws Error when the transaction has not begun */
@@ -43,8 +41,6 @@ export const defaultCharactersPerTurn = 2_000_000;
 export interface WriteOptions {
   readonly asyncCommit?: boolean;
   readonly pipelined?: boolean;
-  /** Which of the writers runs it, from 0: each runs one transaction at a time. SQLite has only one. */
-  readonly writer?: number;
 }
 
 /** How a database is opened. */
@@ -90,10 +86,6 @@ export type Build<Tables, Params extends Row, Result> = (db: Kysely<Tables>, par
  */
 export interface Database<Tables> {
   readonly name: 'sqlite' | 'postgres';
-  /** Whether the rows of tenants are distributed over several PostgreSQL servers. A statement that names one tenant then reaches one of them. */
-  readonly isDistributed: boolean;
-  /** How many write transactions run at once. */
-  readonly writers: number;
   /** How many characters a transaction reads and writes before the event loop runs other work. */
   readonly charactersPerTurn: number;
   /** Short reads. On SQLite they run on this thread. */
@@ -123,7 +115,7 @@ export interface Database<Tables> {
    */
   transaction<T>(work: (tx: Kysely<Tables>) => Promise<T>): Promise<T>;
   /**
-   * A write transaction; each of the process's writers runs one at a time. With `asyncCommit` the commit does
+   * A write transaction; the process runs one at a time. With `asyncCommit` the commit does
    * not wait for the disk, and a power failure may undo the whole transaction: for work that is then simply repeated.
    * With `pipelined`, PostgreSQL gets the first reads of the work together with `begin`, which saves a round trip. It runs
    * the work again after a deadlock or a serialization failure, so `work` must have no other effects.

@@ -2,7 +2,6 @@ import { type Kysely, sql } from 'kysely';
 
 import type { Clock } from '../clock.ts';
 import type { Database } from './dialect.ts';
-import { distribute } from './distribution.ts';
 
 /** One step of a schema, never edited once released. `up` returns the statements for a database. */
 export interface Migration {
@@ -52,7 +51,7 @@ export async function lockForMigration(tx: Kysely<unknown>): Promise<void> {
 /** Like `migrate`, in a transaction that holds the lock. */
 export async function migrateWithin(
   transaction: Kysely<unknown>,
-  database: Pick<Database<unknown>, 'name' | 'isDistributed'>,
+  database: Pick<Database<unknown>, 'name'>,
   { migrations, clock, table }: Target,
 ): Promise<void> {
   const tx = transaction as Kysely<MigrationTables>;
@@ -72,7 +71,6 @@ export async function migrateWithin(
     for (const statement of migration.up(database.name)) await sql.raw(statement).execute(tx);
     await tx.insertInto(migrationsTable).values({ name: migration.name, applied_at: clock().toISOString() }).execute();
   }
-  if (database.name === 'postgres') await distribute(transaction, database, { migrations, isNew: applied.size === 0 });
 }
 
 /** Another encoding can't store every text, and its byte lengths would differ from ours. */

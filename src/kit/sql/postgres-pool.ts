@@ -24,24 +24,15 @@ export function openPool(config: pg.PoolConfig, max: number): Pool & pg.Pool {
  */
 export const isBehindPgbouncer = (url: string): boolean => /[?&]pgbouncer=true(?:&|$)/.test(url);
 
-/** Whether the address is that of a Citus cluster, over which rows are distributed by their tenant: it has the parameter `citus=true`. */
-export const isOnCitus = (url: string): boolean => /[?&]citus=true(?:&|$)/.test(url);
+/** The query that begins a transaction with these settings, lists of `name = value`. */
+export const beginWith = (settings: readonly string[]): string =>
+  ['begin', ...settings.map((setting) => `set local ${setting}`)].join('; ');
 
-/**
- * The queries that begin a transaction with these settings, lists of `name = value`. On a cluster all servers that take part in it
- * get them, each with the whole text of the query that has the setting.
- */
-export function beginWith(settings: readonly string[], isDistributed: boolean): readonly string[] {
-  const statements = settings.map((setting) => `set local ${setting}`);
-  if (!isDistributed || settings.length === 0) return [['begin', ...statements].join('; ')];
-  return ['begin', "set local citus.propagate_set_commands = 'local'", ...statements];
-}
-
-/** Makes each statement of a pool a transaction, begun by these queries. */
-export function withSettings(pool: pg.Pool, begin: readonly string[]): Pool {
+/** Makes each statement of a pool a transaction, begun by this query. */
+export function withSettings(pool: pg.Pool, begin: string): Pool {
   async function run(client: pg.PoolClient, config: pg.QueryConfig): Promise<pg.QueryResult> {
     try {
-      for (const text of begin) await client.query(text);
+      await client.query(begin);
       const result = await client.query(config);
       await client.query('commit');
       return result;

@@ -11,16 +11,13 @@ import {
   type Values,
   type WriteOptions,
 } from './dialect.ts';
-import { beginWith, isBehindPgbouncer, isOnCitus, openPool, type Pool, withSettings } from './postgres-pool.ts';
+import { beginWith, isBehindPgbouncer, openPool, type Pool, withSettings } from './postgres-pool.ts';
 
 /** Connections of one instance for reads and for transactions of single statements. One further connection writes groups. */
 const poolSize = 10;
 
 /** Separate connections for long reads, so that short reads never wait behind them. Most are never opened. */
 const longPoolSize = 8;
-
-/** How many connections of one instance write groups to a cluster. */
-const clusterWriters = 4;
 
 /** Longer than any statement of ours takes; a hanging database must not block its callers forever. */
 const statementTimeoutMs = 30_000;
@@ -37,7 +34,6 @@ const types = {
 export function openPostgres<Tables>(url: string, options: DatabaseOptions = {}): Database<Tables> {
   const { longTimeoutMs = 5_000, byIndex = false, charactersPerTurn = defaultCharactersPerTurn, withoutTimeout = false } = options;
   const behindPgbouncer = isBehindPgbouncer(url);
-  const isDistributed = isOnCitus(url);
   const config: pg.PoolConfig = {
     connectionString: url,
     types,
@@ -48,19 +44,14 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     application_name: 'baton',
   };
   const pool = openPool(config, poolSize);
-  const longPool = openLongPool(config, { longTimeoutMs, byIndex, behindPgbouncer, isDistributed });
+  const longPool = openLongPool(config, { longTimeoutMs, byIndex, behindPgbouncer });
   const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
   const longReads = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: longPool }) });
-  const writers = Array.from(
-    { length: isDistributed ? clusterWriters : 1 },
-    () => new Writer(config, { nameOf: statementNames(behindPgbouncer), isDistributed }),
-  );
+  const writer = new Writer(config, statementNames(behindPgbouncer));
   const nameOf = statementNames(behindPgbouncer);
 
   return {
     name: 'postgres',
-    isDistributed,
-    writers: writers.length,
     charactersPerTurn,
     reads: kysely,
     longReads,
@@ -79,12 +70,12 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     shareInTurn: (_name, read) => read(),
     snapshot: (work) => kysely.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(work),
     transaction: (work) => retrying(() => kysely.transaction().execute(work)),
-    write: (work, options) => writers[options?.writer ?? 0]!.write(work, options),
+    write: (work, options) => writer.write(work, options),
     betweenTransactions: (work) => work(),
     async ping() {
       await pool.query({ text: 'select 1', query_timeout: quickTimeoutMs } as pg.QueryConfig);
     },
-    waiting: () => writers.reduce((sum, { waiting }) => sum + waiting, 0),
+    waiting: () => writer.waiting,
     isDuplicate: (error) => sqlState(error) === '23505',
     // A duplicate that our read did not see yet, or a conflict that remained after the attempts of the transaction.
     isConflict: (error) => ['23505', ...retried].includes(sqlState(error)),
@@ -93,7 +84,7 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
     isFull: (error) => sqlState(error) === '53100',
     tryWrite: async () => undefined,
     async close() {
-      await Promise.all(writers.map((writer) => writer.close()));
+      await writer.close();
       await Promise.all([kysely.destroy(), longReads.destroy()]);
     },
   };
@@ -101,19 +92,16 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
 
 interface LongPoolOptions extends Required<Pick<DatabaseOptions, 'longTimeoutMs' | 'byIndex'>> {
   readonly behindPgbouncer: boolean;
-  readonly isDistributed: boolean;
 }
 
-/** The connections of long reads. The servers of a cluster have no settings of a connection; the coordinator's time limit ends their work too. */
-function openLongPool(config: pg.PoolConfig, { longTimeoutMs, byIndex, behindPgbouncer, isDistributed }: LongPoolOptions): Pool {
-  const planned = byIndex ? ['enable_seqscan = off'] : [];
+/** The connections of long reads. */
+function openLongPool(config: pg.PoolConfig, { longTimeoutMs, byIndex, behindPgbouncer }: LongPoolOptions): Pool {
   if (behindPgbouncer)
-    return withSettings(openPool(config, longPoolSize), beginWith([`statement_timeout = ${longTimeoutMs}`, ...planned], isDistributed));
-  const pool = openPool(
-    { ...config, statement_timeout: longTimeoutMs, ...(byIndex && !isDistributed ? { options: '-c enable_seqscan=off' } : {}) },
-    longPoolSize,
-  );
-  return byIndex && isDistributed ? withSettings(pool, beginWith(planned, isDistributed)) : pool;
+    return withSettings(
+      openPool(config, longPoolSize),
+      beginWith([`statement_timeout = ${longTimeoutMs}`, ...(byIndex ? ['enable_seqscan = off'] : [])]),
+    );
+  return openPool({ ...config, statement_timeout: longTimeoutMs, ...(byIndex ? { options: '-c enable_seqscan=off' } : {}) }, longPoolSize);
 }
 
 /** A serialization failure, a deadlock: PostgreSQL has rolled the transaction back, and the same one may succeed now. */
@@ -163,21 +151,12 @@ function isUnavailable(error: unknown): boolean {
   // 57P server shutting down, 58 system error, 25006 read-only standby, 25P03, 25P04 and 57014 timeouts, 3D000 no such
   // database, 42501 no privilege to connect or to use a table; then every error of the system, a socket or TLS, since any of
   // them may hide whether a commit happened; and errors of pg itself, which have no code. The severity is localized.
-  // Citus reports the end of its coordinator as an internal error, by this message.
   if (/^(08|28|53|55|57P|58)/.test(code) || ['25006', '25P03', '25P04', '3D000', '42501', '57014'].includes(code)) return true;
   if (/^(E(?!RR_)[A-Z][A-Z_]{2,}|ERR_(SOCKET|SSL|STREAM|TLS)_\w+)$/.test(code)) return true;
   return (
     error instanceof Error &&
-    /connection (terminated|ended)|timeout exceeded|not queryable|query read timeout|client has encountered|postmaster was shut down/i.test(
-      error.message,
-    )
+    /connection (terminated|ended)|timeout exceeded|not queryable|query read timeout|client has encountered/i.test(error.message)
   );
-}
-
-interface WriterOptions {
-  readonly nameOf: NameOf;
-  /** See `Database.isDistributed`. */
-  readonly isDistributed: boolean;
 }
 
 /**
@@ -186,13 +165,13 @@ interface WriterOptions {
  */
 class Writer {
   readonly #config: pg.ClientConfig;
-  readonly #options: WriterOptions;
+  readonly #nameOf: NameOf;
   readonly #queue = new SerialQueue();
   #client: pg.Client | undefined;
 
-  constructor(config: pg.ClientConfig, options: WriterOptions) {
+  constructor(config: pg.ClientConfig, nameOf: NameOf) {
     this.#config = config;
-    this.#options = options;
+    this.#nameOf = nameOf;
   }
 
   get waiting(): number {
@@ -226,7 +205,7 @@ class Writer {
     { asyncCommit = false, pipelined = false }: WriteOptions = {},
   ): Promise<T> {
     const client = await this.#connected();
-    const tx = new PipelinedTransaction(client, this.#options, asyncCommit);
+    const tx = new PipelinedTransaction(client, this.#nameOf, asyncCommit);
     try {
       if (!pipelined) await tx.begun;
       const result = await work(tx);
@@ -262,7 +241,6 @@ async function reasonOf(error: unknown, issued: readonly Promise<unknown>[]): Pr
 /** A transaction whose statements are sent at once. */
 class PipelinedTransaction implements PostgresTransaction {
   readonly name = 'postgres';
-  readonly isDistributed: boolean;
   readonly begun: Promise<unknown>;
   /** The statements that nobody awaits. */
   readonly tracked: Promise<unknown>[] = [];
@@ -272,12 +250,10 @@ class PipelinedTransaction implements PostgresTransaction {
   readonly #nameOf: NameOf;
   #state: 'beginning' | 'open' | 'ended' = 'beginning';
 
-  constructor(client: pg.Client, { nameOf, isDistributed }: WriterOptions, asyncCommit: boolean) {
+  constructor(client: pg.Client, nameOf: NameOf, asyncCommit: boolean) {
     this.#client = client;
     this.#nameOf = nameOf;
-    this.isDistributed = isDistributed;
-    const beginning = beginWith(asyncCommit ? ['synchronous_commit = off'] : [], isDistributed).map((text) => client.query(text));
-    this.begun = Promise.all(beginning).then(() => {
+    this.begun = client.query(beginWith(asyncCommit ? ['synchronous_commit = off'] : [])).then(() => {
       if (this.#state === 'beginning') this.#state = 'open';
     });
     // The writer awaits it, but perhaps only after a read of the work has failed as well.

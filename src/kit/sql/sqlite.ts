@@ -140,8 +140,6 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
 
   return {
     name: 'sqlite',
-    isDistributed: false,
-    writers: 1,
     charactersPerTurn,
     reads,
     longReads: executeElsewhere === undefined ? reads : kyselyOver<Tables>(executeElsewhere),

@@ -16,7 +16,7 @@ test('A round over 200,000 webhooks returns the milliseconds until the first of 
   const found = Array.from({ length: 200_000 }, (_, webhook) => ({ ...queue, webhook, due_at: '2026-07-01T12:00:00.900Z' }));
   found[100_000]!.due_at = '2026-07-01T12:00:00.250Z';
   const deliverer = new Deliverer({
-    store: { deliveries: { queues: async () => ({ found, failure: undefined }) } } as unknown as Store,
+    store: { deliveries: { queues: async () => found } } as unknown as Store,
     clock: () => now,
     onError: assert.fail,
   } as unknown as ConstructorParameters<typeof Deliverer>[0]);

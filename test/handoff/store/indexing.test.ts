@@ -121,7 +121,6 @@ for (const testStore of storesOfSeveral) {
       await database.transaction(async (tx) => {
         await sql.raw('drop table search_index').execute(tx);
         await sql.raw(`create table search_index (rowid ${refusing}, check (cast(words as text) not like '%n3%'))`).execute(tx);
-        if (database.isDistributed) await sql`select create_distributed_table('search_index', 'tenant')`.execute(tx);
       });
       const job = createIndexingJob(store, () => now);
       await assert.rejects(job(), new RegExp(`a search can't find them: ${packetId(3)}$`));

@@ -6,7 +6,7 @@ import type { Delivery } from '../../../src/handoff/model/webhook.ts';
 import type { KeyFamily } from '../../../src/handoff/rules/exclusion.ts';
 import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { deliveries as deliveryNoun } from '../../../src/handoff/store/deliveries.ts';
-import { DueTenants } from '../../../src/handoff/store/due.ts';
+import { DueWalk } from '../../../src/handoff/store/due-walk.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import type { ReadDependencies } from '../../../src/handoff/store/noun.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
@@ -17,7 +17,6 @@ import { systemClock } from '../../../src/kit/clock.ts';
 import { createIds, createSalts } from '../../../src/kit/id.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { migrate } from '../../../src/kit/sql/migrate.ts';
-import { isOnCluster } from '../../support/citus.ts';
 import type { TestStore } from '../../support/store.ts';
 import { everyStore, postgresql } from '../../support/stores.ts';
 import { countTurns } from '../../support/until.ts';
@@ -96,7 +95,7 @@ async function openUnits(t: TestContext, store: TestStore) {
     newId: () => newId(new Date()),
     newSalt: createSalts(),
     clock: systemClock,
-    due: new DueTenants(database, systemClock),
+    walk: new DueWalk(true),
   });
   /** Creates a packet of a source agent; returns how many open packets the agent had before. */
   const create = (tenant: number, agent: string) =>
@@ -173,8 +172,8 @@ test('on PostgreSQL the statements of a unit do not grow with the names that it 
   const next = (target_agent: string, priorities: readonly string[]) => ({ claims: { target_agent, tags: [], priorities } });
   const one = await statementsOf(next('a', ['high']));
   assert.equal(await statementsOf(next('a', ['low', 'normal', 'high', 'critical'])), one);
-  // A search, a look at where the next one begins, and a setting of their plans before and after, which a cluster has to be told to pass on.
-  assert.equal(await statementsOf(...names(10).map((agent) => next(agent, ['high']))), one + 9 * (isOnCluster ? 5 : 4));
+  // A search, a look at where the next one begins, and a setting of their plans before and after.
+  assert.equal(await statementsOf(...names(10).map((agent) => next(agent, ['high']))), one + 9 * 4);
 });
 
 for (const store of everyStore) {

@@ -44,7 +44,6 @@ interface Waiting<Unit> {
 interface GroupOptions<Unit> {
   /** Whether no request waits for the unit. */
   isBackground: (unit: Unit) => boolean;
-  tenantOf: (unit: Unit) => number;
   /** About how many characters of input a unit has, if they may be many. */
   sizeOf: (unit: Unit) => number;
 }
@@ -54,8 +53,6 @@ type RunGroup<Unit> = (session: Session, units: readonly Unit[]) => Promise<Grou
 interface WriterDependencies<Tables, Unit> extends GroupOptions<Unit> {
   readonly database: Database<Tables>;
   readonly runGroup: RunGroup<Unit>;
-  readonly writer: number;
-  readonly ofOneTenant: boolean;
 }
 
 interface Groups<Unit> {
@@ -73,20 +70,10 @@ interface Groups<Unit> {
 export function createGroups<Tables, Unit>(
   database: Database<Tables>,
   runGroup: RunGroup<Unit>,
-  { isBackground = () => false, tenantOf = () => 0, sizeOf = () => 0 }: Partial<GroupOptions<Unit>> = {},
+  { isBackground = () => false, sizeOf = () => 0 }: Partial<GroupOptions<Unit>> = {},
 ): Groups<Unit> {
-  // One server commits the units of all tenants together, which takes the fewest flushes. On a cluster a group of one tenant needs
-  // one server: its commit takes one phase, and a server that is down fails only the units of its own tenants.
-  const ofOneTenant = database.isDistributed;
-  const { writers } = database;
-  const groupWriters = Array.from(
-    { length: writers },
-    (_, writer) => new GroupWriter<Tables, Unit>({ database, runGroup, isBackground, tenantOf, sizeOf, writer, ofOneTenant }),
-  );
-  return {
-    submit: (unit) => groupWriters[tenantOf(unit) % writers]!.submit(unit),
-    waiting: () => groupWriters.reduce((sum, { waiting }) => sum + waiting, 0),
-  };
+  const writer = new GroupWriter<Tables, Unit>({ database, runGroup, isBackground, sizeOf });
+  return { submit: (unit) => writer.submit(unit), waiting: () => writer.waiting };
 }
 
 /** Units of all tenants in groups that are written one after the other. */
@@ -138,27 +125,29 @@ class GroupWriter<Tables, Unit> {
     return this.#queue.some(({ unit }) => !this.#parts.isBackground(unit));
   }
 
-  /** Takes the next units from the queue: a large one alone, in turns with all others, on a cluster those of one tenant. */
+  /** Takes the next units from the queue: a large one alone, in turns with all others. */
   #takeGroup(): Waiting<Unit>[] {
-    const { tenantOf, sizeOf, ofOneTenant } = this.#parts;
+    const { sizeOf } = this.#parts;
     const isLarge = ({ unit }: Waiting<Unit>) => sizeOf(unit) > largeFrom;
     const large = this.#queue.find(isLarge);
-    if (large === undefined && !ofOneTenant) return this.#queue.splice(0, maxGroup);
-    const others = large === undefined ? this.#queue : this.#queue.filter((waiting) => !isLarge(waiting));
-    this.#wasLarge = large !== undefined && (others.length === 0 || !this.#wasLarge);
-    const tenant = others.length === 0 ? undefined : tenantOf(others[0]!.unit);
-    const group = this.#wasLarge ? [large!] : others.filter(({ unit }) => !ofOneTenant || tenantOf(unit) === tenant).slice(0, maxGroup);
+    if (large === undefined) {
+      this.#wasLarge = false;
+      return this.#queue.splice(0, maxGroup);
+    }
+    const others = this.#queue.filter((waiting) => !isLarge(waiting));
+    this.#wasLarge = others.length === 0 || !this.#wasLarge;
+    const group = this.#wasLarge ? [large] : others.slice(0, maxGroup);
     const taken = new Set(group);
     this.#queue = this.#queue.filter((waiting) => !taken.has(waiting));
     return group;
   }
 
   async #commit(group: readonly Waiting<Unit>[], attempt = 1): Promise<void> {
-    const { database, runGroup, writer } = this.#parts;
+    const { database, runGroup } = this.#parts;
     let done: GroupResult;
     try {
       const units = group.map(({ unit }) => unit);
-      done = await inSession(database, (session) => runGroup(session, units), { pipelined: true, writer });
+      done = await inSession(database, (session) => runGroup(session, units), { pipelined: true });
     } catch (error) {
       // The commit may or may not have happened, so nothing is retried.
       if (database.isUnavailable(error)) {

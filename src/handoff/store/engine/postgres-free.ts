@@ -15,7 +15,6 @@ export async function findFreeRows(
   beginnings: Beginnings,
 ): Promise<Values[]> {
   // A plan that sorts reads every matching row, also dead ones. PostgreSQL prefers it when it estimates one row.
-  if (tx.isDistributed) tx.track(tx.run("set local citus.propagate_set_commands = 'local'"));
   tx.track(tx.run('set local enable_sort = off'));
   const hasBeginning = search.by === undefined;
   const due = hasBeginning ? beginnings.due(search) : undefined;

@@ -255,12 +255,6 @@ export const first: Migration = {
             `create table search_index (tenant bigint not null, rowid bigint not null, words tsvector not null, primary key (tenant, rowid))`,
             `create index search_index_words on search_index using gin (words)`,
           ],
-      // Which tenants will have work for jobs, on a cluster. On its coordinator, so its column is not named as those that distribute tables.
-      due: sqlite
-        ? []
-        : [
-            `create table due (job ${text} not null, due_at ${text} not null, tenant_number bigint not null, primary key (job, due_at, tenant_number))`,
-          ],
     };
     return Object.values(statements).flat();
   },

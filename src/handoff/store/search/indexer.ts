@@ -174,7 +174,7 @@ function createQueueRead(database: Database<Tables>) {
       .where(sql<boolean>`${queueKey} <= (${params.last_tenant}, ${params.last_packet})`)
       .limit(params.limit),
   );
-  // A cluster sends only a statement that names its tenant to a single server.
+  // What a search reads of the queue names its tenant.
   const ofTenant = database.query<OwnQueueParams, QueueRow>((db, { tenant, after, last, limit }) =>
     rowsOf(db)
       .where('search_queue.tenant', '=', tenant)

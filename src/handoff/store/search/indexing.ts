@@ -1,6 +1,5 @@
 import { type Database, type Query, SerialQueue } from '../../../kit/sql/dialect.ts';
 import type { Thread } from '../../../kit/thread.ts';
-import { type DueTenants, tenantsOf } from '../due.ts';
 import { sharing } from '../sharing.ts';
 import type { Tables } from '../tables.ts';
 import { Indexer, type QueuePosition, type Range, type Written } from './indexer.ts';
@@ -20,7 +19,6 @@ const nothing = { taken: 0, more: false, refused: [], reached: undefined };
 export class Indexing {
   readonly #database: Database<Tables>;
   readonly #thread: Thread<SearchTasks> | undefined;
-  readonly #due: DueTenants;
   readonly #here: Indexer;
   readonly #lastQueued: Query<{ tenant: number }, QueuePosition>;
   readonly #firstQueued: Query<Record<string, never>, { packet: number }>;
@@ -30,10 +28,9 @@ export class Indexing {
   #isStopped = false;
   #isPreparing = false;
 
-  constructor(database: Database<Tables>, thread: Thread<SearchTasks> | undefined, due: DueTenants) {
+  constructor(database: Database<Tables>, thread: Thread<SearchTasks> | undefined) {
     this.#database = database;
     this.#thread = thread;
-    this.#due = due;
     this.#here = new Indexer(database);
     this.#lastQueued = database.query((db, { tenant }) =>
       db.selectFrom('search_queue').select(['tenant', 'packet']).where('tenant', '=', tenant).orderBy('packet', 'desc').limit(1),
@@ -41,21 +38,9 @@ export class Indexing {
     this.#firstQueued = database.query((db) => db.selectFrom('search_queue').select('packet').limit(1));
   }
 
-  /** One step over the whole queue, or on a cluster over that of each tenant. */
-  async round(): Promise<Omit<IndexStep, 'reached'>> {
-    const steps: IndexStep[] = [];
-    const { more, failure } = await this.#due.each('index', {
-      scan: () => tenantsOf(this.#database.reads.selectFrom('search_queue').select('tenant')),
-      work: async (tenant) => {
-        const range = tenant === undefined ? {} : { after: { tenant, packet: 0 }, upTo: { tenant, packet: Number.MAX_SAFE_INTEGER } };
-        const done = await this.#step(range);
-        steps.push(done);
-        return done.more;
-      },
-    });
-    if (failure !== undefined) throw failure;
-    const taken = steps.reduce((sum, one) => sum + one.taken, 0);
-    return { taken, more, refused: steps.flatMap(({ refused }) => refused) };
+  /** One step over the whole queue. */
+  round(): Promise<IndexStep> {
+    return this.#step({});
   }
 
   /** Indexes everything queued for the tenant at the time of the call. */

@@ -43,29 +43,12 @@ function condition({ queries, rareWord }: FullTextQuery) {
     : sql<SqlBool>`search_index.words @@ ${rareWord}::tsquery and ts_match_vq(search_index.words, ${whole})`;
 }
 
-/** The part of a plan that says how many rows PostgreSQL expects. */
-interface Plan {
-  readonly 'Plan Rows': number;
-  /** On a cluster, what one server does: its own plan is in it. */
-  readonly 'Distributed Query'?: { readonly Job: { readonly Tasks: readonly { readonly 'Remote Plan': [[{ readonly Plan: Plan }]] }[] } };
-}
-
-/** The number of rows that the planner expects; a cluster's coordinator always expects none. */
-function expectedRows({ 'Plan Rows': rows, 'Distributed Query': distributed }: Plan): number {
-  return distributed === undefined
-    ? rows
-    : distributed.Job.Tasks.reduce((sum, task) => sum + expectedRows(task['Remote Plan'][0][0].Plan), 0);
-}
-
 /** Searches PostgreSQL's full-text index. */
 export function createPostgresMatches(database: Database<Tables>, limits: SearchLimits): MatchReads {
   const { longReads: db } = database;
 
-  /** The rows that match. Words name their tenant; for a cluster, the condition does too. */
-  function matchesOf(search: FullTextQuery) {
-    const found = db.selectFrom('search_index').where(condition(search));
-    return database.isDistributed ? found.where('search_index.tenant', '=', search.tenant) : found;
-  }
+  /** The rows that match. Words name their tenant. */
+  const matchesOf = (search: FullTextQuery) => db.selectFrom('search_index').where(condition(search));
 
   function matching(search: FullTextQuery, filter: PacketFilter): IndexQuery {
     const found: IndexQuery = matchesOf(search);
@@ -80,8 +63,8 @@ export function createPostgresMatches(database: Database<Tables>, limits: Search
   /** The planner's estimate of the number of matches; words carry their tenant's prefix, and so do its statistics. */
   async function expected(search: FullTextQuery): Promise<number> {
     const [row] = await matchesOf(search).select('rowid').explain('json');
-    const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: Plan }];
-    return expectedRows(plan);
+    const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: { 'Plan Rows': number } }];
+    return plan['Plan Rows'];
   }
 
   /** Whether a sample of the newest packets suggests more than `most` matches. The planner's statistics are too inexact for prefixes. */
