@@ -244,5 +244,3 @@ create table search_queue (tenant bigint not null, packet bigint not null, revis
 create table search_index (tenant bigint not null, rowid bigint not null, words tsvector not null, primary key (tenant, rowid));
 
 create index search_index_words on search_index using gin (words);
-
-create table due (job text collate "C" not null, due_at text collate "C" not null, tenant_number bigint not null, primary key (job, due_at, tenant_number));
