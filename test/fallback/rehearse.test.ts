@@ -8,8 +8,10 @@ import { testExample } from '../../src/fallback/model/test.ts';
 import { explained } from '../../src/fallback/rehearse/explain.ts';
 import { filledIn, RehearsalError, startProgram, wordsOf } from '../../src/fallback/rehearse/program.ts';
 import { exitCodeOf } from '../../src/fallback/rehearse/report.ts';
+import { importChain } from '../../src/fallback/rules/targets/import.ts';
 import { redirectFile } from '../../src/fallback/rules/targets/litellm/own-file.ts';
 import { redirectFile as redirectPortkey } from '../../src/fallback/rules/targets/portkey/own-file.ts';
+import { gateways } from '../../src/fallback/rules/targets/table.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { startGateway } from '../support/gateway.ts';
 import { listenFor } from '../support/listen.ts';
@@ -338,6 +340,32 @@ describe('A file of LiteLLM for a rehearsal', () => {
     assert.deepEqual(made.notes, []);
   });
 
+  test('has nothing that other systems or modules of Python would have to provide [F102]', () => {
+    const litellm_settings = {
+      custom_provider_map: [{ provider: 'mine', custom_handler: 'x.y' }],
+      callbacks: ['langfuse'],
+      num_retries: 1,
+    };
+    const { file: made, notes } = redirectFile(file([['a', { model: 'openai/m' }]], { litellm_settings }), base, {
+      keepState: true,
+      providers: ['a'],
+    });
+    assert.deepEqual(made.litellm_settings, { num_retries: 1 });
+    assert.match(notes.join(), /litellm_settings\.custom_provider_map/);
+  });
+
+  test('is imported without the cool-downs that its rehearsal switches off [F102]', () => {
+    const whole = file(
+      [
+        ['a', { model: 'openai/m' }],
+        ['a', { model: 'openai/n' }],
+      ],
+      { router_settings: { num_retries: 1 } },
+    );
+    const cooling = (value: unknown) => importChain({ format: 'litellm', value }).findings.some(({ kind }) => kind === 'cooldowns');
+    assert.deepEqual([cooling(whole), cooling(gateways.litellm.memory!.without(whole))], [true, false]);
+  });
+
   test('has no deployment of a protocol that cannot be redirected, and no fallback to its group', () => {
     const settings = { fallbacks: [{ a: ['b', 'c'] }, { b: ['a'] }], default_fallbacks: ['b', 'c'] };
     const made = redirectFile(
@@ -413,6 +441,19 @@ describe('The own file of Portkey in a rehearsal', () => {
       'Left out of the file for the rehearsal: cache and aws_region.',
     ]);
   });
+});
+
+test('a kind that is played by the protocol of OpenAI keeps what Portkey would see of its failures as reasons [F114]', () => {
+  const target = (provider: string) => ({ provider, api_key: 'k', override_params: { model: provider } });
+  const { reasons = [] } = redirectPortkey(
+    { strategy: { mode: 'fallback' }, targets: ['google', 'openai', 'anthropic'].map(target) },
+    base,
+  );
+  assert.deepEqual(
+    reasons.map(({ provider, condition, loss }) => [provider, condition, loss]),
+    [['google', 'auth_error', true]],
+  );
+  assert.equal(reasons[0]!.detail, "gemini sends status 400 for auth_error; google is rehearsed by OpenAI's protocol, with 401.");
 });
 
 describe('A wildcard of LiteLLM in a rehearsal', () => {

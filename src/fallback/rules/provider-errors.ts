@@ -10,6 +10,14 @@ export const providerErrors: readonly ProviderError[] = [...openaiErrors, ...ant
 export const errorOf = (kind: string, condition: Condition, status?: number): ProviderError | undefined =>
   providerErrors.find((one) => one.condition === condition && one.kinds.includes(kind) && (status === undefined || one.status === status));
 
+/** The statuses that a kind is known to send for a condition; those of another one if it is not known to have its own. */
+export function statusesSentBy(kind: string, condition: Condition, otherwise: string): readonly number[] {
+  const sent = (name: string) =>
+    providerErrors.flatMap((one) => (one.condition === condition && one.kinds.includes(name) ? [one.status] : []));
+  const own = sent(kind);
+  return [...new Set(own.length > 0 ? own : sent(otherwise))];
+}
+
 /** The statuses with which providers refuse by a condition; one above 499 stays a server's, whatever its error says. */
 export const statusesSeen = (condition: Condition): readonly number[] => [
   ...new Set(providerErrors.filter((one) => one.condition === condition && one.status < 500).map(({ status }) => status)),

@@ -234,7 +234,7 @@ function resultOf(measured: Measured, attempts: Attempt[], compared: Compared): 
 }
 
 /** Why a gateway is not usable, as a sentence; undefined for one that works, whatever its answer is. */
-function problemOf(
+export function problemOf(
   { condition, status_code: status, error }: CallResult,
   attempts: readonly Attempt[],
   timeoutMs: number,

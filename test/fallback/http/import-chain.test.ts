@@ -894,6 +894,44 @@ describe('Portkey', () => {
       assert.equal(await pathFor(file, condition, status), expected, `${JSON.stringify(file)} ${condition} ${status}`);
   });
 
+  test('a slug of the catalog may stand before the model, and is kept for exports [F112]', async () => {
+    const targets = [
+      { override_params: { model: '@openai-prod/gpt-4o' } },
+      { provider: '@groq-prod', override_params: { model: 'org/m' } },
+    ];
+    const { chain } = await imported('portkey', { strategy: { mode: 'fallback' }, targets });
+    assert.deepEqual(
+      chain.providers.map(({ name, model_id, provider, params }: Record<string, unknown>) => [name, model_id, provider, params]),
+      [
+        ['gpt-4o', 'gpt-4o', null, { virtual_key: '@openai-prod' }],
+        ['org/m', 'org/m', null, { virtual_key: '@groq-prod' }],
+      ],
+    );
+  });
+
+  test('conditions without a default call nobody, which is a loss for every failure [F112]', async () => {
+    const target = (name: string) => ({ name, provider: 'openai', override_params: { model: name } });
+    const file = (more: object) => ({
+      strategy: { mode: 'conditional', conditions: [{ query: {}, then: 'b' }], ...more },
+      targets: [target('a'), target('b')],
+    });
+    const { chain, findings } = await imported('portkey', file({}));
+    const said = new Set(
+      findings.flatMap(({ kind, provider, condition }: Finding) => (kind === 'no_default' ? [`${provider} ${condition}`] : [])),
+    );
+    assert.deepEqual([chain.providers.length, said], [1, new Set(conditions.map((condition) => `a ${condition}`))]);
+    const named = await imported('portkey', file({ default: 'b' }));
+    assert.deepEqual([named.chain.providers[0].name, named.findings.some(({ kind }: Finding) => kind === 'no_default')], ['b', false]);
+  });
+
+  test('every import says that streams fail where the dependencies are those of npm [F113]', async () => {
+    const { findings } = await imported('portkey', portkey);
+    assert.deepEqual(
+      findings.flatMap(({ kind, loss }: Finding) => (kind === 'streams' ? [loss] : [])),
+      [false],
+    );
+  });
+
   test('Retry-After of Portkey is a finding of both conditions with status 429, and unknown fields of retry and strategy are findings', async () => {
     const targets = [
       { name: 'a', provider: 'openai', retry: { attempts: 2, use_retry_after_header: true, backoff: 'none' } },
@@ -966,6 +1004,43 @@ describe('400 with the position, and nothing is stored', () => {
       /put their models and settings into this file/,
     ],
     ['Portkey without targets', 'portkey', { strategy: { mode: 'fallback' }, targets: [] }, 'targets', /must not be empty/],
+    [
+      'Portkey with a strategy alone [F112]',
+      'portkey',
+      { provider: 'openai', strategy: { mode: 'fallback' } },
+      'targets',
+      /is required; Portkey's/,
+    ],
+    ['Portkey without a strategy [F112]', 'portkey', { targets: portkey.targets }, 'strategy', /refuses targets without one/],
+    [
+      'Portkey with another mode [F112]',
+      'portkey',
+      { ...portkey, strategy: { mode: 'round' } },
+      'strategy.mode',
+      /must be one of single, fallback,/,
+    ],
+    ['Portkey without a mode [F112]', 'portkey', { ...portkey, strategy: {} }, 'strategy.mode', /must be one of/],
+    [
+      'Portkey with retries without a number [F112]',
+      'portkey',
+      { ...portkey, targets: [{ provider: 'openai', retry: { on_status_codes: [429] } }] },
+      'targets.0.retry.attempts',
+      /refuses retries without it/,
+    ],
+    [
+      'LiteLLM with a strategy that it refuses [F112]',
+      'litellm',
+      { ...litellm, router_settings: { routing_strategy: 'round-robin' } },
+      'router_settings.routing_strategy',
+      /must be one of simple-shuffle, .*; LiteLLM does not start/,
+    ],
+    [
+      'LiteLLM with a strategy of null [F112]',
+      'litellm',
+      { ...litellm, router_settings: { routing_strategy: null } },
+      'router_settings.routing_strategy',
+      /with null LiteLLM calls no model/,
+    ],
     [
       'Portkey with statuses that are none',
       'portkey',

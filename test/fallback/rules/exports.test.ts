@@ -4,13 +4,14 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
 
-import type { ChainRequest } from '../../../src/fallback/model/chain.ts';
+import { type ChainRequest, type Condition, providerDefaults } from '../../../src/fallback/model/chain.ts';
 import { type ExportFormat, exportFormats, importFormats } from '../../../src/fallback/model/targets.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
 import { kinds } from '../../../src/fallback/rules/kinds.ts';
 import { routingOf } from '../../../src/fallback/rules/routing.ts';
 import { exportChain } from '../../../src/fallback/rules/targets/export.ts';
 import { importChain } from '../../../src/fallback/rules/targets/import.ts';
+import { sharedStatuses } from '../../../src/fallback/rules/targets/portkey/export.ts';
 import { templateChain } from '../../../src/fallback/rules/templates.ts';
 import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
 import { roughWords } from './chains.ts';
@@ -307,6 +308,35 @@ describe('Portkey', () => {
     assert.ok(!config.strategy.on_status_codes.includes(401));
     assert.ok(config.targets[1]!.strategy!.on_status_codes.includes(401));
     assert.equal(config.targets[1]!.targets!.length, 2);
+  });
+
+  test('warns of a failure whose status other failures have, by what the kind of the provider sends [F114]', () => {
+    const shared = (provider: string | null, condition: Condition) =>
+      sharedStatuses({ ...providerDefaults, name: 'a', model_id: 'm', provider }, condition);
+    const cases: [string | null, Condition, number[]][] = [
+      [null, 'quota_exceeded', [429]],
+      ['openai', 'quota_exceeded', [429]],
+      ['anthropic', 'quota_exceeded', [400]],
+      ['deepseek', 'quota_exceeded', []],
+      ['gemini', 'auth_error', [400]],
+      ['openai', 'auth_error', []],
+      ['openai', 'context_length', [400]],
+      ['openai', 'invalid_request', [404]],
+      ['openai', 'connection_error', [500]],
+      ['openai', 'rate_limit', []],
+    ];
+    for (const [kind, condition, statuses] of cases) assert.deepEqual(shared(kind, condition), statuses, `${kind} ${condition}`);
+    const providers = [
+      { name: 'a', model_id: 'openai/m' },
+      { name: 'b', model_id: 'anthropic/m' },
+      { name: 'c', model_id: 'openai/m' },
+      { name: 'd', model_id: 'anthropic/m' },
+    ];
+    const said = exported(
+      { name: 'c', providers, fallback_rules: [{ condition: 'quota_exceeded', action: 'fail' }] },
+      'portkey',
+    ).warnings.flatMap(({ code, detail }) => (code === 'same_status' && detail.includes('quota_exceeded') ? [detail] : []));
+    assert.deepEqual(said, ['Portkey sees only status 429 of a and c, so it treats quota_exceeded like rate_limit.']);
   });
 
   test('warns that it also retries failed connections', () => {

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import type { Attempt } from '../../../src/fallback/model/test.ts';
+import type { CallResult } from '../../../src/fallback/providers/transport.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { marked } from '../../../src/fallback/rules/rehearsal.ts';
+import { problemOf } from '../../../src/fallback/service/gateway.ts';
 import { Rehearsal } from '../../../src/fallback/service/rehearsal.ts';
 import { threeProviders } from '../../support/chains.ts';
 
@@ -90,4 +93,15 @@ test('A scene in which a call should fail and none does tests nothing, and is co
   );
   const { agreeing, differing, not_tested } = rehearsal.figures().agreement;
   assert.deepEqual([agreeing, differing, not_tested], [0, 0, 1]);
+});
+
+test('What a rehearsal ends itself is told as its own doing, not as something that the gateway did [F102]', () => {
+  const late = { condition: 'timeout', status_code: null, error: 'timeout' } as CallResult;
+  const called = { provider: 'a', condition: 'server_error' } as Attempt;
+  assert.equal(
+    problemOf(late, [called], 30_000),
+    'The gateway had not answered after 30 s, and the rehearsal ended the prompt; what it would have done then is unknown.',
+  );
+  assert.equal(problemOf(late, [], 30_000), 'The gateway called nobody and did not answer in time.');
+  assert.equal(problemOf({ ...late, status_code: 504 } as CallResult, [called], 30_000), undefined);
 });

@@ -13,7 +13,7 @@ import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
 import { inferredKind, isOllama, kindNames, policyNames } from './names.ts';
 import { noteAliases, noteAnswers, noteChecks, noteKinds, noteRetryAfter, noteUnknown, noteWeightedFailover } from './notes.ts';
 import { type Reached, reachedFrom, rowsOf } from './reached.ts';
-import { type Deployment, type Policy, type Router, requireFewModels, weighed } from './router.ts';
+import { type Deployment, type Policy, type Router, requireFewModels, requireStrategy, weighed } from './router.ts';
 import { noteStreams, possibleRows } from './streams.ts';
 
 /** LiteLLM's waits between retries, as fields of a rule: with `retry_after`, none is shorter. */
@@ -101,6 +101,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   refuseOtherFile(file);
   file.leaveOutUnknown(['model_list', 'router_settings', 'litellm_settings'], harmlessSections);
   const settings = settingsOf(file);
+  requireStrategy(file);
   const timeout = milliseconds(settings, settings.get('timeout') === undefined ? 'request_timeout' : 'timeout');
   const streamTimeout = milliseconds(settings, 'stream_timeout');
   const taken = new Set<string>();

@@ -1,6 +1,8 @@
 import { invalid } from '../../../../kit/errors.ts';
 import { maxProviders } from '../../../model/chain.ts';
 import type { FailureKind } from '../../conditions.ts';
+import { listed } from '../../wording.ts';
+import type { Section } from '../section.ts';
 import { classOf, coolsDown, type ErrorClass, isSkipped } from './errors.ts';
 import type { Special } from './names.ts';
 
@@ -47,6 +49,20 @@ export const fallbacksOf = (
   { general, contextWindow, contentPolicy }: Pick<Router, 'general' | 'contextWindow' | 'contentPolicy'>,
   special: Special | null,
 ): Fallbacks => (special === null ? general : ({ context: contextWindow, content: contentPolicy } as const)[special]) ?? general;
+
+/** The values of `routing_strategy`. */
+const strategies: readonly unknown[] = [
+  ...['simple-shuffle', 'lar1', 'least-busy', 'latency-based-routing', 'cost-based-routing'],
+  ...['usage-based-routing-v2', 'usage-based-routing', 'provider-budget-routing'],
+];
+
+/** @throws ServiceError 400 for a `routing_strategy` with which LiteLLM does not start, or calls nobody */
+export function requireStrategy(file: Section): void {
+  const { fields, path } = file.optional('router_settings') ?? { fields: {}, path: '' };
+  if (!('routing_strategy' in fields) || strategies.includes(fields.routing_strategy)) return;
+  const instead = fields.routing_strategy === null ? 'with null LiteLLM calls no model' : 'LiteLLM does not start with another one';
+  throw invalid(`${path}.routing_strategy`, `${path}.routing_strategy must be one of ${listed(strategies.map(String))}; ${instead}.`);
+}
 
 /** @throws ServiceError 400 if a chain can't have as many models as its group leads to */
 export function requireFewModels(count: number): void {

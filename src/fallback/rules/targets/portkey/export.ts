@@ -1,8 +1,9 @@
-import { type Condition, conditions, type Rule } from '../../../model/chain.ts';
-import { conditionOfStatus, knownStatuses, ofStream, traitsOf } from '../../conditions.ts';
-import { modelName } from '../../kinds.ts';
+import { type Condition, conditions, type Provider, type Rule } from '../../../model/chain.ts';
+import { conditionOf, conditionOfStatus, knownStatuses, ofNoAnswer, ofStream, traitsOf } from '../../conditions.ts';
+import { modelName, protocolOf } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
-import { times } from '../../wording.ts';
+import { statusesSentBy } from '../../provider-errors.ts';
+import { listed, times } from '../../wording.ts';
 import { addressed, addressVariable, hasNoKey, keyEnv } from '../kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, warnOfOwnOrders, warnOfUnsupportedFields } from '../target.ts';
 import { asRequested, hostOf, kindNames, paramNamesInPortkey } from './names.ts';
@@ -30,8 +31,11 @@ function paramsOf({ provider, loss }: ExportedProvider): Record<string, unknown>
   return { ...found, ...(resource === undefined ? {} : { resource_name: resource }), deployment_id: modelName(provider) };
 }
 
+/** The status that Portkey gives a failed connection. */
+const brokenStatus = 500;
+
 /** The statuses with which Portkey answers failed connections. */
-const connectionStatuses = [500, 503];
+const connectionStatuses = [brokenStatus, 503];
 
 /**
  * A Portkey gateway configuration (header `x-portkey-config`). Portkey only considers the HTTP status; its own timeout
@@ -60,7 +64,8 @@ export const exportPortkey: Exporter = (source) => {
       ...(retry === undefined ? {} : { retry }),
     };
   });
-  for (const exported of source.providers) warnOfSharedStatuses(exported, source);
+  warnOfSharedStatuses(source);
+  for (const exported of source.providers) warnOfAnswers(exported);
   warnOfOwnOrders(source, 'Portkey');
   warnOfUnsupportedFields(source, { params: true });
   source.warnings.add(
@@ -129,38 +134,37 @@ function warnOfWaits(rule: Rule | null, attempts: number, { warnings }: Source):
   warnings.loss('waits', 'fallback_rules', sentence);
 }
 
-/** The statuses of conditions that Portkey sees only as a status, and so takes for others; null for those that have one of their own. */
-const sharedStatuses: Readonly<Record<Condition, number | null>> = {
-  rate_limit: null,
-  timeout: null,
-  first_token_timeout: null,
-  server_error: null,
-  connection_error: 500,
-  interrupted: null,
-  auth_error: null,
-  quota_exceeded: 429,
-  model_not_found: null,
-  context_length: 400,
-  content_filter: 400,
-  unsupported_request: 400,
-  invalid_request: 404,
-  invalid_response: null,
-};
+/** The statuses with which a provider fails in a way and which Portkey takes for another condition, since it sees nothing else. */
+export function sharedStatuses(provider: Provider, condition: Condition): number[] {
+  if (condition === ofNoAnswer.broken) return [brokenStatus];
+  const protocol = protocolOf(provider);
+  const sent = statusesSentBy(provider.provider ?? protocol, condition, protocol);
+  // A path that does not exist has the status of a model that does not.
+  const silent = knownStatuses.filter((status) => conditionOf(status) === condition);
+  return [...new Set([...sent, ...silent])].filter((status) => status >= 300 && conditionOfStatus(status) !== condition);
+}
 
-/** Warns of conditions that Portkey can't distinguish, because they share a status or have none. */
-function warnOfSharedStatuses({ provider: { name }, isLast, reactionTo, loss }: ExportedProvider, { warnings }: Source): void {
+/** Warns of conditions that Portkey can't distinguish, because they share a status with others. */
+function warnOfSharedStatuses({ providers, warnings }: Source): void {
   for (const condition of conditions) {
-    const status = sharedStatuses[condition];
-    if (status === null) continue;
-    const hidden = reactionTo(condition, status);
-    const seen = reactionTo(conditionOfStatus(status), status);
-    if (hidden.failsOver !== seen.failsOver || (condition !== 'connection_error' && hidden.retries !== seen.retries))
-      warnings.loss(
-        'same_status',
-        null,
-        `Portkey sees only status ${status}, so it treats ${condition} like ${conditionOfStatus(status)}.`,
-      );
+    const differing = providers.flatMap(({ provider, reactionTo }) =>
+      sharedStatuses(provider, condition).flatMap((status) => {
+        const hidden = reactionTo(condition, status);
+        const seen = reactionTo(conditionOfStatus(status), status);
+        const differs = hidden.failsOver !== seen.failsOver || (condition !== ofNoAnswer.broken && hidden.retries !== seen.retries);
+        return differs ? [{ status, name: provider.name }] : [];
+      }),
+    );
+    for (const [status, found] of Map.groupBy(differing, (one) => one.status)) {
+      const whose = found.length === providers.length ? '' : ` of ${listed(found.map(({ name }) => name))}`;
+      const sentence = `Portkey sees only status ${status}${whose}, so it treats ${condition} like ${conditionOfStatus(status)}.`;
+      warnings.loss('same_status', null, sentence);
+    }
   }
+}
+
+/** Warns of answers that Portkey returns to the caller though the chain goes on. */
+function warnOfAnswers({ provider: { name }, isLast, reactionTo, loss }: ExportedProvider): void {
   const goesOn = (condition: Condition) => {
     const { retries, failsOver } = reactionTo(condition);
     return retries > 0 || (failsOver && !isLast);

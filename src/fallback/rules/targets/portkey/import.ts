@@ -89,10 +89,17 @@ function targetsOf(
   balancedBy: string | null = null,
 ): Target[] {
   const { fields, path, findings } = section;
-  if (fields.targets === undefined) return [{ section, balancedBy, failoverStatuses: outer?.codes, differences: around }];
+  if (fields.targets === undefined) {
+    if (fields.strategy !== undefined)
+      throw invalid(section.at('targets'), `${section.at('targets')} is required; Portkey's gateway fails with a strategy alone.`);
+    return [{ section, balancedBy, failoverStatuses: outer?.codes, differences: around }];
+  }
   if (depth > maxNesting) throw invalid(path, `Strategies are nested more than ${maxNesting} levels deep.`);
   section.leaveOutUnknown(['strategy', 'targets', 'name', 'weight', ...inheritedNames]);
-  const strategy = section.optional('strategy') ?? new Section({ mode: 'single' }, section.at('strategy'), findings);
+  const strategy = section.optional('strategy');
+  if (strategy === undefined)
+    throw invalid(section.at('strategy'), `${section.at('strategy')} is required; Portkey's gateway refuses targets without one.`);
+  requireMode(strategy);
   strategy.leaveOutUnknown(['mode', 'on_status_codes', 'default', 'conditions']);
   const isFallback = strategy.fields.mode === 'fallback';
   const own = isFallback ? statusesAt(strategy) : outer?.codes;
@@ -100,7 +107,7 @@ function targetsOf(
   const targets = section.list('targets', maxProviders);
   const chosen = chosenTargets(strategy, targets);
   const { codes, differences: skips } = isFallback && chosen.length > 1 ? withOuter(own, outer, strategy) : { codes: own, differences: [] };
-  const differences = [...around, ...drawnOf(strategy, targets.length)];
+  const differences = [...around, ...drawnOf(strategy, targets.length), ...withoutDefault(strategy, targets)];
   const balancing = strategy.fields.mode === 'loadbalance' && targets.length > 1 ? strategy.path : null;
   return targets.flatMap((entry, index) => {
     if (!chosen.includes(entry)) return [];
@@ -135,8 +142,33 @@ function drawnOf(strategy: Section, count: number): Difference[] {
   return [{ kind: 'load_balanced', field: strategy.at('mode'), sentence, conditions }];
 }
 
+/** The modes of a strategy. */
+const modes: readonly unknown[] = ['single', 'fallback', 'loadbalance', 'conditional'];
+
+/** @throws ServiceError 400 for a mode that Portkey's gateway refuses */
+function requireMode(strategy: Section): void {
+  const field = strategy.at('mode');
+  if (!modes.includes(strategy.fields.mode))
+    throw invalid(field, `${field} must be one of ${listed(modes.map(String))}; Portkey's gateway refuses others.`);
+}
+
+/** What Portkey does with requests that fit no condition, if a strategy has no default. */
+function withoutDefault(strategy: Section, targets: readonly unknown[]): Difference[] {
+  if (strategy.fields.mode !== 'conditional' || targets.some((target) => isNamed(target, strategy.fields.default))) return [];
+  const sentence = `Portkey answers 400 to a request that fits none of the conditions, and calls nobody, since no target is the default; the chain calls the first target.`;
+  return [{ kind: 'no_default', field: strategy.at('default'), sentence, conditions }];
+}
+
+const isNamed = (target: unknown, name: unknown) =>
+  name !== undefined && typeof target === 'object' && target !== null && (target as Draft).name === name;
+
 /** The retries of a target. @throws ServiceError 400 */
-const attemptsOf = (retry: Section): number => retry.count('attempts', Number.MAX_SAFE_INTEGER) ?? 0;
+function attemptsOf(retry: Section): number {
+  const attempts = retry.count('attempts', Number.MAX_SAFE_INTEGER);
+  if (attempts === undefined)
+    throw invalid(retry.at('attempts'), `${retry.at('attempts')} is required; Portkey's gateway refuses retries without it.`);
+  return attempts;
+}
 
 /** What Portkey does otherwise with retries: more of them, and it gives up if Retry-After is a minute or more. */
 function retryDifferences(section: Section): Difference[] {
@@ -159,10 +191,9 @@ function retryAfterDifferences(retry: Section): Difference[] {
 function chosenTargets(strategy: Section, targets: readonly unknown[]): readonly unknown[] {
   const { mode, default: name } = strategy.fields;
   if (mode === 'fallback' || mode === 'loadbalance') return targets;
-  const byDefault = targets.find((target) => typeof target === 'object' && target !== null && (target as Draft).name === name);
-  const chosen = (mode === 'conditional' && name !== undefined ? byDefault : undefined) ?? targets[0];
-  const why = mode === 'conditional' ? 'a chain has no conditions on requests' : `${String(mode).slice(0, 40)} is not a known mode`;
-  const sentence = `Only the ${byDefault === undefined ? 'first' : 'default'} target is imported, because ${why}.`;
+  const byDefault = mode === 'conditional' ? targets.find((target) => isNamed(target, name)) : undefined;
+  const chosen = byDefault ?? targets[0];
+  const sentence = `Only the ${byDefault === undefined ? 'first' : 'default'} target is imported, because a chain has no conditions on requests.`;
   if (mode !== 'single') strategy.findings.add('left_out', strategy.at('mode'), sentence);
   return [chosen];
 }
@@ -180,7 +211,12 @@ function statusesAt(section: Section): readonly number[] | undefined {
 function readTarget(section: Section, priority: number, taken: Set<string>): Draft {
   const { fields } = section;
   section.leaveOutUnknown(section.path === '' ? [...targetNames, 'strategy'] : targetNames);
-  const slug = typeof fields.provider === 'string' && fields.provider.startsWith('@') ? fields.provider : undefined;
+  const parameters = new Section(
+    fields.override_params === undefined ? {} : fields.override_params,
+    section.at('override_params'),
+    section.findings,
+  );
+  const { slug, model } = cataloged(fields.provider, parameters.get('model'));
   const virtual = fields.virtual_key ?? slug;
   const called = virtual !== undefined && (fields.provider === undefined || slug !== undefined) ? null : section.text('provider');
   const kind = called === null ? null : kindNamed(kindNames, called);
@@ -188,15 +224,10 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
     section.note('virtual_key', 'virtual_key', 'is kept for exports to Portkey; only Portkey knows the provider and key behind it.');
   if (called !== null && kind === null)
     section.note('provider_kind', 'provider', `names the unknown provider ${called}; the model is imported unchanged, without a kind.`);
-  const parameters = new Section(
-    fields.override_params === undefined ? {} : fields.override_params,
-    section.at('override_params'),
-    section.findings,
-  );
   parameters.leaveOutUnknown(['model', 'max_tokens']);
   const deployment = kind === 'azure' ? (fields.deployment_id ?? fields.azure_deployment_id) : undefined;
   const resource = fields.resource_name ?? fields.azure_resource_name;
-  const model_id = textAt(deployment ?? parameters.get('model') ?? asRequested, parameters.at('model'));
+  const model_id = textAt(deployment ?? model ?? asRequested, parameters.at('model'));
   const asks = `${parameters.path} has no model, so Portkey sends that of each request; set model_id for tests.`;
   if (model_id === asRequested) section.findings.add('model', parameters.at('model'), asks);
   const params = readParams(section, virtual);
@@ -212,6 +243,13 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
     max_tokens: parameters.count('max_tokens', maxTokens),
     params: filled(params),
   });
+}
+
+/** The slug of a provider in Portkey's catalog: that of the target, or the one before the model (`@slug/model`); and the model without it. */
+function cataloged(provider: unknown, model: unknown): { slug: string | undefined; model: unknown } {
+  if (typeof provider === 'string' && provider.startsWith('@')) return { slug: provider, model };
+  const [, slug, name] = typeof model === 'string' && provider === undefined ? (/^(@[^/]+)\/(.+)$/.exec(model) ?? []) : [];
+  return slug === undefined ? { slug, model } : { slug, model: name };
 }
 
 /** The address with its version path that Portkey calls. */

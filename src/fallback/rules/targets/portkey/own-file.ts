@@ -1,5 +1,7 @@
-import { FindingList } from '../../finding-list.ts';
+import { conditions } from '../../../model/chain.ts';
+import { FindingList, type Reason } from '../../finding-list.ts';
 import { knownKind } from '../../kinds.ts';
+import { errorOf } from '../../provider-errors.ts';
 import { isOutside } from '../../rehearsal.ts';
 import { listed } from '../../wording.ts';
 import { fakeAddress, type RedirectedFile, rehearsalKey } from '../gateway.ts';
@@ -29,6 +31,7 @@ export function redirectFile(value: unknown, base: string): RedirectedFile {
   const omitted = new Set<string>();
   const left: string[] = [];
   const asOpenai: string[] = [];
+  const reasons: Reason[] = [];
 
   function redirect(node: Fields, path: string): Fields | undefined {
     for (const field of Object.keys(node)) if (![...kept, ...replaced].includes(field)) omitted.add(field);
@@ -50,7 +53,10 @@ export function redirectFile(value: unknown, base: string): RedirectedFile {
     }
     const address = `${fakeAddress(base, name)}/v1`;
     const target = knownKind(kind) === undefined ? { provider: 'openai', custom_host: address } : hostOf(called, address);
-    if (target.provider !== called) asOpenai.push(name);
+    if (target.provider !== called) {
+      asOpenai.push(name);
+      if (kind !== null) reasons.push(...sentOtherwise(name, kind));
+    }
     return { ...plain, ...target, api_key: rehearsalKey };
   }
 
@@ -62,7 +68,17 @@ export function redirectFile(value: unknown, base: string): RedirectedFile {
       : [`Rehearsed by OpenAI's protocol, because Portkey calls them by one that fake providers don't have: ${listed(asOpenai)}.`]),
     ...(omitted.size === 0 ? [] : [`Left out of the file for the rehearsal: ${listed([...omitted])}.`]),
   ];
-  return { file, groups: drawnTogether(targets), models: new Map(), notes };
+  return { file, groups: drawnTogether(targets), models: new Map(), notes, reasons };
+}
+
+/** The failures that a kind sends with another status than OpenAI, by whose protocol a target is rehearsed: Portkey decides by the status. */
+function sentOtherwise(provider: string, kind: string): Reason[] {
+  return conditions.flatMap((condition) => {
+    const [own, other] = [kind, 'openai'].map((name) => errorOf(name, condition)?.status);
+    if (own === undefined || own === other) return [];
+    const detail = `${kind} sends status ${own} for ${condition}; ${provider} is rehearsed by OpenAI's protocol${other === undefined ? '' : `, with ${other}`}.`;
+    return [{ detail, loss: true, provider, condition }];
+  });
 }
 
 /** The targets between which a strategy balances the load, each with the path of the strategy. */
