@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { chainExample } from '../../../src/fallback/model/chain.ts';
-import { changed, draftOf, moved, requestOf, withoutProvider, withProviders } from '../../../src/fallback/web/edit/draft.ts';
+import { changed, draftOf, moved, removalNotes, requestOf, withoutProvider, withProviders } from '../../../src/fallback/web/edit/draft.ts';
 
 const [first, second] = chainExample.providers as [(typeof chainExample.providers)[0], (typeof chainExample.providers)[0]];
 const chain = {
@@ -41,6 +41,32 @@ describe('A chain that is edited', () => {
     assert.deepEqual(
       requestOf(withoutProvider(draft, draft.providers[0]!.key)).fallback_rules?.map((rule) => rule.providers),
       [[second.name], null],
+    );
+  });
+
+  test('says what becomes of rules that led to a removed provider [F115]', () => {
+    const providers = [...chain.providers, { ...second, name: 'third' }];
+    const failover = { ...chainExample.fallback_rules[0]!, action: 'failover' as const, providers: null };
+    const draft = draftOf({
+      ...chain,
+      providers,
+      fallback_rules: [
+        { ...failover, providers: [second.name] },
+        { ...failover, to: [second.name] },
+        { ...failover, to: ['third', second.name] },
+        { ...failover, to: ['third'] },
+      ],
+    });
+    const [one, two] = draft.providers;
+    assert.deepEqual(removalNotes(draft, two!.key), [
+      `1 rule for ${second.name} alone was also removed.`,
+      `Rule 1 led to ${second.name} alone; it now goes on in the order of the chain.`,
+      `Rule 2 no longer leads to ${second.name}, only to third.`,
+    ]);
+    assert.deepEqual(removalNotes(draft, one!.key), []);
+    assert.deepEqual(
+      requestOf(withoutProvider(draft, two!.key)).fallback_rules?.map(({ to }) => to),
+      [null, ['third'], ['third']],
     );
   });
 

@@ -1,5 +1,7 @@
 import { readJson } from '../../../kit/json.ts';
+import { counted } from '../../../kit/web/format.ts';
 import { type ChainRequest, type Params, type ProviderRequest, type RuleRequest, retryDefaults } from '../../model/chain.ts';
+import { listed } from '../../rules/wording.ts';
 
 /** A field that a rule always has in a draft. */
 type RuleField<Name extends keyof RuleRequest> = NonNullable<RuleRequest[Name]>;
@@ -186,6 +188,23 @@ export function withoutProvider(draft: ChainDraft, key: string): ChainDraft {
     .filter(({ providers }, index) => providers.length > 0 || draft.rules[index]!.providers.length === 0);
   const providers = draft.providers.filter((provider) => provider.key !== key);
   return withProviders({ ...draft, rules }, providers);
+}
+
+/** What becomes of the rules if a provider is removed, as sentences that number the rules that are left. */
+export function removalNotes(draft: ChainDraft, key: string): string[] {
+  const nameOf = (one: string) => draft.providers.find((provider) => provider.key === one)?.name.trim() ?? '';
+  const name = nameOf(key) === '' ? 'this provider' : nameOf(key);
+  const { rules } = withoutProvider(draft, key);
+  const lost = draft.rules.length - rules.length;
+  const removed = `${counted(lost, 'rule')} for ${name} alone ${lost === 1 ? 'was' : 'were'} also removed.`;
+  const changes = rules.flatMap((rule, index) => {
+    const before = draft.rules.find((one) => one.key === rule.key)!;
+    if (!before.to.includes(key) || !failsOver(before)) return [];
+    return rule.to.length === 0
+      ? [`Rule ${index + 1} led to ${name} alone; it now goes on in the order of the chain.`]
+      : [`Rule ${index + 1} no longer leads to ${name}, only to ${listed(rule.to.map(nameOf))}.`];
+  });
+  return [...(lost > 0 ? [removed] : []), ...changes];
 }
 
 /** The list with the item of this key changed. */

@@ -5,11 +5,10 @@ import { Button } from '../../../kit/web/components/button.tsx';
 import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { bind, Fields } from '../../../kit/web/components/form.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
-import { counted } from '../../../kit/web/format.ts';
 import { providerDefaults } from '../../model/chain.ts';
 import { apiBase, kindOfModel, usualKey } from '../../rules/kinds.ts';
 import type { RowProps } from './chain-form.ts';
-import { changed, type ProviderDraft, withoutProvider } from './draft.ts';
+import { changed, type ProviderDraft, removalNotes, withoutProvider } from './draft.ts';
 import styles from './fields.module.css';
 
 /** How a provider is called: by its name, or by its position while it has none. */
@@ -53,9 +52,8 @@ export function ProviderFields({ row: provider, index, draft, onChange, faultOf,
   const [opened, setOpened] = useState(false);
   const open = opened || [...seldom, { name: 'params' }].some(({ name }) => faultIn(name) !== undefined);
   function remove(): void {
-    const lost = draft.rules.length - withoutProvider(draft, key).rules.length;
-    const were = lost === 1 ? 'was' : 'were';
-    if (lost > 0) toast({ text: `${counted(lost, 'rule')} for ${provider.name} alone ${were} also removed.`, tone: 'warn' });
+    const notes = removalNotes(draft, key);
+    if (notes.length > 0) toast({ text: notes.join(' '), tone: 'warn' });
     onChange((before) => withoutProvider(before, key));
   }
   return (
