@@ -99,9 +99,9 @@ test('What a rehearsal ends itself is told as its own doing, not as something th
   const late = { condition: 'timeout', status_code: null, error: 'timeout' } as CallResult;
   const called = { provider: 'a', condition: 'server_error' } as Attempt;
   assert.equal(
-    problemOf(late, [called], 30_000),
+    problemOf(late, [called], 30_000, false),
     'The gateway had not answered after 30 s, and the rehearsal ended the prompt; what it would have done then is unknown.',
   );
-  assert.equal(problemOf(late, [], 30_000), 'The gateway called nobody and did not answer in time.');
-  assert.equal(problemOf({ ...late, status_code: 504 } as CallResult, [called], 30_000), undefined);
+  assert.equal(problemOf(late, [], 30_000, false), 'The gateway called nobody and did not answer in time.');
+  assert.equal(problemOf({ ...late, status_code: 504 } as CallResult, [called], 30_000, false), undefined);
 });
