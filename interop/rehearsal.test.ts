@@ -56,8 +56,9 @@ function assertTrue({ code, result, errors }: Ended): void {
 }
 
 describe("LiteLLM's proxy, started by rehearse, does what the import of its file says", () => {
-  for (const name of isFull ? ['default-fallbacks', 'chain-of-groups', 'content-policy'] : ['chain-of-groups']) {
-    test(name, async (t) => {
+  const files = isFull ? ['default-fallbacks', 'chain-of-groups', 'content-policy'] : ['chain-of-groups'];
+  for (const [name, endpoint] of [...files.map((name) => [name, 'chat'] as const), ['chain-of-groups', 'messages'] as const]) {
+    test(`${name}, called by ${endpoint} with tools, whole and streamed`, async (t) => {
       const file = parse(readFileSync(path(`corpus/litellm/${name}.yaml`), 'utf8')) as { model_list: { litellm_params: object }[] };
       // Without a timeout the gateway waits longer than the rehearsal, which then can't tell what it does.
       const model_list = file.model_list.map(({ litellm_params, ...model }) => ({
@@ -65,7 +66,7 @@ describe("LiteLLM's proxy, started by rehearse, does what the import of its file
         litellm_params: { timeout: 5, ...litellm_params },
       }));
       const config = await written(t, 'config.yaml', JSON.stringify({ ...file, model_list }));
-      assertTrue(await rehearse('--config', config, '--run', litellm));
+      assertTrue(await rehearse('--config', config, '--endpoint', endpoint, '--tools', '--run', litellm));
     });
   }
 
@@ -108,7 +109,8 @@ describe("Portkey's gateway, started by rehearse, does what the import of its fi
     test(name, async (t) => {
       const file = JSON.parse(withoutComments(readFileSync(path(`corpus/portkey/${name}.jsonc`), 'utf8'))) as object;
       const text = JSON.stringify({ request_timeout: 5_000, ...file });
-      assertTrue(await rehearse('--config', await written(t, 'portkey.json', text), '--format', 'portkey', '--run', portkey));
+      const config = await written(t, 'portkey.json', text);
+      assertTrue(await rehearse('--config', config, '--format', 'portkey', '--tools', '--run', portkey));
     });
   }
 });

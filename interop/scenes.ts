@@ -1,12 +1,15 @@
 import type { ChainDefinition } from '../src/fallback/model/chain.ts';
 import type { Finding } from '../src/fallback/model/finding.ts';
+import type { Endpoint } from '../src/fallback/model/request.ts';
+import { fakeReaction } from '../src/fallback/providers/fake.ts';
 import type { FailureKind } from '../src/fallback/rules/conditions.ts';
 import { createEngine } from '../src/fallback/rules/engine.ts';
 import { pathsTo } from '../src/fallback/rules/reach.ts';
+import { streamWaysOf } from '../src/fallback/rules/stream-faults.ts';
 import { simulated } from './simulation.ts';
 
 /** What a fake provider answers; `timeout` and `reset` are no answer. */
-export type Refusal = { status: number; text: string } | 'timeout' | 'reset';
+export type Refusal = { status: number; text: string; then?: 'end' | 'cut' | 'silence' } | 'timeout' | 'reset';
 
 const refuse = (status: number, code: string, message = 'It failed.'): Refusal => ({
   status,
@@ -26,7 +29,7 @@ const asAnthropic = (refusal: Refusal): Refusal => {
 };
 
 /** The failures that are tried, each with what an OpenAI-compatible provider sends. */
-export const failures: readonly (FailureKind & { refusal: Refusal })[] = [
+export const failures: readonly Way[] = [
   { condition: 'rate_limit', status_code: 429, refusal: refuse(429, 'rate_limit_exceeded') },
   { condition: 'quota_exceeded', status_code: 429, refusal: refuse(429, 'insufficient_quota') },
   { condition: 'quota_exceeded', status_code: 402, refusal: refuse(402, 'payment_required') },
@@ -55,6 +58,42 @@ export const failures: readonly (FailureKind & { refusal: Refusal })[] = [
   { condition: 'invalid_response', status_code: 200, refusal: { status: 200, text: '{"id": "c1", "choices": [' } },
 ];
 
+/** A failure that is tried; of a stream that goes wrong, what each API sends. */
+interface Way extends FailureKind {
+  readonly refusal: Refusal;
+  readonly inStream?: (endpoint: Endpoint) => Refusal;
+}
+
+const asked = { kind: 'openai', provider: 'p', model: 'm', stream: true } as const;
+/** A tool that the fake providers call. */
+const called = { name: 'look_up', arguments: '{"name": "Ada Lovelace", "year": 1843}' };
+
+/** The ways in which streams go wrong, and a refusal as an answer; those of silence only where all models have a limit for it. */
+export function streamFailures(hasTools: boolean, isLimited: boolean): readonly Way[] {
+  const limit = isLimited ? 1_000 : null;
+  const ways = streamWaysOf({ first_token_ms: limit, idle_ms: limit, timeout_ms: 60_000 }, hasTools);
+  const refusal = { condition: 'content_filter' as const, status_code: 200, inStream: undefined };
+  const faults = [
+    ...ways.map(({ condition, fault }) => ({ condition, status_code: condition === 'first_token_timeout' ? null : 200, inStream: fault })),
+    refusal,
+  ];
+  return faults.map(({ condition, status_code, inStream }): Way => {
+    const sent = (endpoint: Endpoint): Refusal => {
+      const fault = { condition, status_code, retry_after_ms: null, ...(inStream && { inStream }) };
+      const reaction = fakeReaction({ ...asked, endpoint, tool: hasTools ? called : null }, fault);
+      if (typeof reaction === 'string') throw new Error(`A stream has a head: ${reaction}`);
+      return { status: 200, text: reaction.body, then: reaction.later === undefined ? reaction.then : 'silence' };
+    };
+    return { condition, status_code, refusal: sent('chat'), inStream: sent };
+  });
+}
+
+/** The streams of healthy providers, by API. */
+export function healthyStreams(hasTools: boolean): Record<'chat' | 'messages', string> {
+  const of = (endpoint: Endpoint) => fakeReaction({ ...asked, endpoint, tool: hasTools ? called : null }, undefined) as { body: string };
+  return { chat: of('chat').body, messages: of('messages').body };
+}
+
 /** What a program did in a scene: the hosts that it called, in order, and its answer. */
 export interface Played {
   calls: string[];
@@ -65,7 +104,14 @@ export interface Played {
 /** A program that plays scenes with fake providers. */
 export interface ScenePlayer {
   /** Plays scenes: the refusals of the hosts that fail. `fresh` plays them one after the other, each with a clean memory of failures. */
-  play(file: { config: string; group: string; fresh: boolean; scenes: Readonly<Record<string, Refusal>>[] }): Promise<Played[]>;
+  play(file: {
+    config: string;
+    group: string;
+    fresh: boolean;
+    scenes: Readonly<Record<string, Refusal>>[];
+    /** The answers of healthy providers by API, if the scenes are streamed. */
+    streams?: Readonly<Record<'chat' | 'messages', string>>;
+  }): Promise<Played[]>;
 }
 
 /** A provider of the chain and the model of the file behind it. */
@@ -83,8 +129,6 @@ export interface Judged {
   /** By the names of providers. */
   models: ReadonlyMap<string, Model>;
 }
-
-type Way = (typeof failures)[number];
 
 /** What fails in a scene, by the names of providers. The others answer. */
 type Down = ReadonlyMap<string, Way>;
@@ -104,7 +148,7 @@ function scenesOf(chain: ChainDefinition, tried: readonly Way[]): Down[] {
   const names = chain.providers.map(({ name }) => name);
   const leading = pathsTo(createEngine(chain)).map((way) => {
     const found = way?.failures.map(({ provider, condition, status_code }): [string, Way] => {
-      const alike = failures.filter((failing) => failing.condition === condition);
+      const alike = [...failures, ...streamFailures(false, true)].filter((failing) => failing.condition === condition);
       return [names[provider]!, alike.find((failing) => failing.status_code === status_code) ?? alike[0]!];
     });
     // A reset connection may take other calls of a pool with it, so it is only tried alone.
@@ -124,6 +168,15 @@ interface Judgement {
   unexplained: string[];
 }
 
+/** What is played with a file; with `streams`, answers are streamed, and these are those of healthy providers. */
+interface Judging {
+  config: string;
+  group: string;
+  fresh: boolean;
+  tried?: readonly Way[];
+  streams?: Readonly<Record<'chat' | 'messages', string>>;
+}
+
 /**
  * Compares the program with the chain. A finding excuses a difference if it names the provider after whose failure the calls
  * part, and that failure.
@@ -131,15 +184,19 @@ interface Judgement {
 export async function judge(
   program: ScenePlayer,
   { name, chain, findings, models }: Judged,
-  { config, group, fresh, tried = failures }: { config: string; group: string; fresh: boolean; tried?: typeof failures },
+  { config, group, fresh, tried = failures, streams }: Judging,
 ): Promise<Judgement> {
   const scenes = scenesOf(chain, tried);
   const kinds = new Map(chain.providers.map((one) => [one.name, one.provider]));
   const refusals = (down: Down) =>
     Object.fromEntries(
-      [...down].map(([one, { refusal }]) => [models.get(one)!.host, kinds.get(one) === 'anthropic' ? asAnthropic(refusal) : refusal]),
+      [...down].map(([one, { refusal, inStream }]) => {
+        const isAnthropic = kinds.get(one) === 'anthropic';
+        const ofStream = inStream?.(isAnthropic ? 'messages' : 'chat');
+        return [models.get(one)!.host, ofStream ?? (isAnthropic ? asAnthropic(refusal) : refusal)];
+      }),
     );
-  const played = await program.play({ config, group, fresh, scenes: scenes.map(refusals) });
+  const played = await program.play({ config, group, fresh, scenes: scenes.map(refusals), ...(streams && { streams }) });
   const byHost = new Map([...models].map(([one, { host }]) => [host, one]));
   const poolOf = (one: string | undefined) => (one === undefined ? undefined : (models.get(one)?.pool ?? one));
   const sizeOf = (pool: string) => [...models.values()].filter((model) => model.pool === pool).length;
@@ -161,7 +218,13 @@ export async function judge(
       const failing = provider === undefined ? undefined : down.get(provider);
       return (
         failing !== undefined &&
-        findings.some((finding) => finding.loss && finding.provider === provider && finding.condition === failing.condition)
+        findings.some(
+          (finding) =>
+            finding.loss &&
+            finding.condition === failing.condition &&
+            // Only a finding of streams may name no provider.
+            (finding.stream ? streams !== undefined : finding.provider === provider),
+        )
       );
     });
     if (isExcused) {

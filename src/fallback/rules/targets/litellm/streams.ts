@@ -18,28 +18,28 @@ interface Streaming {
   readonly hasAnthropic: boolean;
   /** Whether a model is retried after an answer that can't be used. */
   readonly isRetried: boolean;
-  /** Whether a model is left for another one after a refusal. */
-  readonly isLeft: boolean;
+  /** Whether a refusal is followed by another call. */
+  readonly isTriedAgain: boolean;
   /** Whether a model has a limit for the first content. */
   readonly isLimited: boolean;
 }
 
 /** What LiteLLM does with streams otherwise than a chain, by condition, as measured with versions 1.106.2 and 1.110.2 at each of its APIs. */
-function* differencesOf({ hasAnthropic, isRetried, isLeft, isLimited }: Streaming): Generator<readonly [Condition, string]> {
+function* differencesOf({ hasAnthropic, isRetried, isTriedAgain, isLimited }: Streaming): Generator<readonly [Condition, string]> {
   const ofAnthropic = (sentence: string) => (hasAnthropic ? sentence : '');
   const retried = ofAnthropic(" (1.110.2 retries Anthropic's)");
   yield [
     'invalid_response',
-    `If a stream has an error before its content (invalid_response), LiteLLM goes to the fallbacks${isRetried ? ` without a retry${retried}` : ''}; called by messages, and 1.110.2 by responses, it retries an error; called by messages or responses, it leaves a malformed part out and goes on.${ofAnthropic(" With 1.106.2, a malformed part of Anthropic's ends the answer as an empty one.")}`,
+    `If a stream has an error before its content (invalid_response), LiteLLM goes to the fallbacks${isRetried ? ` without a retry${retried}` : ''}; called by messages, and 1.110.2 by responses, it retries an error; called by messages or responses, and of some kinds of providers also by chat, it leaves a malformed part out and goes on.${ofAnthropic(" With 1.106.2, a malformed part of Anthropic's ends the answer as an empty one.")}`,
   ];
   yield [
     'interrupted',
-    `If a stream ends without its final event (interrupted), LiteLLM 1.106.2 ends its answer as a whole one${ofAnthropic(", as it does behind a malformed part of Anthropic's")}; 1.110.2 ends it with an error. Called by messages or responses, both leave a malformed part out; called by responses, both call the fallbacks after an error event and send their whole answer behind what was sent.`,
+    `If a stream ends without its final event (interrupted), LiteLLM 1.106.2 ends its answer as a whole one${ofAnthropic(", as it does behind a malformed part of Anthropic's")}; 1.110.2 ends it with an error. Called by messages or responses, and of some kinds also by chat, both leave a malformed part out; called by responses, both call the fallbacks after an error event and send their whole answer behind what was sent.`,
   ];
-  if (isLeft)
+  if (isTriedAgain)
     yield [
       'content_filter',
-      'LiteLLM passes a streamed refusal (content_filter with status 200) on to the caller; its content_policy_fallbacks are only for whole answers.',
+      'LiteLLM passes a streamed refusal (content_filter with status 200) on to the caller; its retries and content_policy_fallbacks are only for whole answers.',
     ];
   if (isLimited)
     yield [
@@ -53,7 +53,7 @@ export function streamReasons({ providers }: ChainDefinition): Reason[] {
   const streaming = {
     hasAnthropic: providers.some(({ provider }) => provider === 'anthropic'),
     isRetried: true,
-    isLeft: true,
+    isTriedAgain: true,
     isLimited: providers.some(({ first_token_ms }) => first_token_ms !== null),
   };
   return [...differencesOf(streaming)].map(([condition, detail]) => ({ detail, loss: true, provider: null, condition, stream: true }));
@@ -69,7 +69,7 @@ export function noteStreams<D extends { readonly kind: string; readonly provider
   const streaming = {
     hasAnthropic: chain.some(({ deployment }) => deployment.kind === 'anthropic'),
     isRetried: some('invalid_response', ({ retries }) => retries > 0),
-    isLeft: some('content_filter', ({ next }) => next.length > 0),
+    isTriedAgain: some('content_filter', ({ retries, next }) => retries > 0 || next.length > 0),
     isLimited: chain.some(({ deployment }) => deployment.provider.first_token_ms !== undefined),
   };
   for (const [condition, sentence] of differencesOf(streaming))
