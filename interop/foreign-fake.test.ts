@@ -46,13 +46,34 @@ const scenes: readonly ForeignScene[] = [
   { name: '500', condition: 'server_error', status_code: 500, play: refuses(500, 'server_error') },
   { name: '503', condition: 'server_error', status_code: 503, play: refuses(503, 'unavailable') },
   { name: '401', condition: 'auth_error', status_code: 401, play: refuses(401, 'invalid_api_key') },
-  { name: 'too long', condition: 'context_length', status_code: 400, play: refuses(400, 'context_length_exceeded', "This model's maximum context length is 8192 tokens.") },
+  {
+    name: 'too long',
+    condition: 'context_length',
+    status_code: 400,
+    play: refuses(400, 'context_length_exceeded', "This model's maximum context length is 8192 tokens."),
+  },
   { name: '404', condition: 'model_not_found', status_code: 404, play: refuses(404, 'model_not_found') },
-  { name: 'a broken body', condition: 'invalid_response', status_code: 200, play: (mock) => mock.onMessage(/.*/, { content: answer }).setChaos({ malformedRate: 1 }) },
-  { name: 'a broken connection', condition: 'connection_error', status_code: null, play: (mock) => mock.onMessage(/.*/, { content: answer }).setChaos({ disconnectRate: 1 }) },
+  {
+    name: 'a broken body',
+    condition: 'invalid_response',
+    status_code: 200,
+    play: (mock) => mock.onMessage(/.*/, { content: answer }).setChaos({ malformedRate: 1 }),
+  },
+  {
+    name: 'a broken connection',
+    condition: 'connection_error',
+    status_code: null,
+    play: (mock) => mock.onMessage(/.*/, { content: answer }).setChaos({ disconnectRate: 1 }),
+  },
   { name: '504', condition: 'timeout', status_code: 504, play: refuses(504, 'timeout') },
   { name: '402', condition: 'quota_exceeded', status_code: 402, play: refuses(402, 'payment_required') },
-  { name: 'a stream that breaks off', condition: 'interrupted', status_code: 200, stream: true, play: (mock) => mock.onMessage(/.*/, { content: answer }, { truncateAfterChunks: 3, chunkSize: 4, latency: 100 }) },
+  {
+    name: 'a stream that breaks off',
+    condition: 'interrupted',
+    status_code: 200,
+    stream: true,
+    play: (mock) => mock.onMessage(/.*/, { content: answer }, { truncateAfterChunks: 3, chunkSize: 4, latency: 100 }),
+  },
 ];
 
 /** Lets the first provider fail; the second one answers. */

@@ -196,7 +196,9 @@ test(`LiteLLM does with the streams and tools of up to ${count} generated files 
     excused += found.excused;
     unexplained.push(...found.unexplained);
   }
-  console.log(`Seeds ${firstSeed} to ${seed - 1}: ${scenes} streamed scenes, ${excused} differences with a finding; ${tooMany} files need more rules than a chain may have.`);
+  console.log(
+    `Seeds ${firstSeed} to ${seed - 1}: ${scenes} streamed scenes, ${excused} differences with a finding; ${tooMany} files need more rules than a chain may have.`,
+  );
   assert.ok(scenes > 0);
   assert.deepEqual(unexplained, []);
 });
