@@ -167,18 +167,21 @@ export async function assertPresentable(page: Page): Promise<void> {
   }
 }
 
-/** The size limit of the compressed scripts of a first page, in KB. */
-export const maxScriptSize = 180;
+/** The size limit of a first page, in KB: its compressed scripts and styles, and its font. */
+export const maxPageSize = 200;
 
-/** Fails if the scripts that a page has loaded exceed the limit. */
-export async function assertSmallScripts(t: TestContext, page: Page): Promise<void> {
+/** Fails if what a page has loaded exceeds the limit. */
+export async function assertSmallPage(t: TestContext, page: Page): Promise<void> {
   const names: string[] = await page.evaluate("performance.getEntriesByType('resource').map(({ name }) => name)");
-  const scripts = names.filter((name) => name.endsWith('.js'));
-  const sizes = await Promise.all(scripts.map(async (name) => gzipSync(await (await fetch(name)).bytes()).length));
+  const sizeOf = async (name: string) => {
+    const bytes = await (await fetch(name)).bytes();
+    return name.endsWith('.woff2') ? bytes.length : gzipSync(bytes).length;
+  };
+  const sizes = await Promise.all(names.filter((name) => /\.(js|css|woff2)$/.test(name)).map(sizeOf));
   const size = sizes.reduce((sum, each) => sum + each, 0) / 1024;
-  assert.ok(size > 50, `${size} KB: the scripts were seen`);
-  assert.ok(size <= maxScriptSize, `${size} KB`);
-  t.diagnostic(`${size.toFixed(1)} KB by gzip`);
+  assert.ok(size > 100, `${size} KB: the files were seen`);
+  assert.ok(size <= maxPageSize, `${size} KB`);
+  t.diagnostic(`${size.toFixed(1)} KB, scripts and styles by gzip`);
 }
 
 /** A provider that answers a call only when the test says so. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { refund, type TestConsole } from '../../support/console.ts';
-import { assertPresentable, assertSmallScripts, go, maxScriptSize } from '../../support/dashboard.ts';
+import { assertPresentable, assertSmallPage, go, maxPageSize } from '../../support/dashboard.ts';
 import { adminKey, newTenant, packetRequest } from '../../support/service.ts';
 
 /** Tests of every page. */
@@ -110,9 +110,27 @@ export function shellTests(on: TestConsole): void {
       });
   });
 
-  test(`the first page needs at most ${maxScriptSize} KB of compressed script, and its policy demands Trusted Types`, async (t) => {
+  test('a table is sorted by the button of a heading, also by keyboard, and has pages', async (t) => {
+    for (let index = 0; index < 60; index += 1) await on.call(adminKey, 'POST', '/tenants', { name: `Row ${index}`, tier: 'pro' });
+    const { page } = await on.signIn(t, '/tenants');
+    const names = async () => (await page.getByRole('rowheader').allTextContents()).filter((name) => name.startsWith('Row '));
+    const heading = page.getByRole('columnheader', { name: 'Tenant' });
+    await heading.getByRole('button').focus();
+    await page.keyboard.press('Enter');
+    await page.locator('th[aria-sort="ascending"]').waitFor();
+    assert.deepEqual((await names()).slice(0, 3), ['Row 0', 'Row 1', 'Row 2']);
+    await heading.getByRole('button').click();
+    await page.locator('th[aria-sort="descending"]').waitFor();
+    assert.equal((await names())[0], 'Row 59');
+    await page.getByRole('button', { name: 'Next' }).click();
+    await page.getByText(/^51 to \d+ of \d+$/).waitFor();
+    assert.equal((await names()).at(-1), 'Row 0');
+    await assertPresentable(page);
+  });
+
+  test(`the first page needs at most ${maxPageSize} KB, and its policy demands Trusted Types`, async (t) => {
     const { page } = await on.signIn(t, '/inbox');
-    await assertSmallScripts(t, page);
+    await assertSmallPage(t, page);
     const policy = (await fetch(`${on.pages.address}/console`)).headers.get('content-security-policy') ?? '';
     assert.match(policy, /default-src 'none'.*require-trusted-types-for 'script'; trusted-types 'none'/);
     // In a page that may log errors.

@@ -4,12 +4,12 @@ import { before, test } from 'node:test';
 import {
   assertAccessible,
   assertPresentable,
-  assertSmallScripts,
+  assertSmallPage,
   button,
   type Dashboard,
   go,
   heading,
-  maxScriptSize,
+  maxPageSize,
 } from '../../support/dashboard.ts';
 import { supportChain } from '../../support/support-chain.ts';
 
@@ -142,9 +142,9 @@ export function shellTests(dashboard: () => Dashboard): void {
     await assertAccessible(page);
   });
 
-  test(`the first page needs at most ${maxScriptSize} KB of compressed script`, async (t) => {
+  test(`the first page needs at most ${maxPageSize} KB`, async (t) => {
     const page = await dashboard().open(t, '/chains');
     await page.getByRole('link', { name: supportChain.name }).waitFor();
-    await assertSmallScripts(t, page);
+    await assertSmallPage(t, page);
   });
 }

@@ -221,8 +221,10 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     const cells = (await marked.allTextContents()).map((text) => /: (\S+ fails with [^,]+)/.exec(text)?.[1]);
     assert.deepEqual(
       cells,
-      ['gpt-4o fails with context length', 'claude fails with context length', 'gpt-4o fails with content filter'],
-      'the finding about context_length is at both providers, that about withheld answers where the chain goes on',
+      ['interrupted', 'context length', 'content filter', 'invalid response'].flatMap((condition) =>
+        ['gpt-4o', 'claude'].map((provider) => `${provider} fails with ${condition}`),
+      ),
+      'the findings of streams, of context_length and of answers that LiteLLM returns are at both providers',
     );
 
     await page.goto(page.url().replace(/what-if.*/, 'rehearse'));

@@ -24,9 +24,6 @@ function matches({ name, description, providers }: Chain, text: string): boolean
   return wanted.every((word) => words.includes(word));
 }
 
-/** How many chains are rendered at first, and how many more each time. */
-const chainsAtOnce = 100;
-
 /** All chains, with search. */
 export function ChainList() {
   useTitle('Chains');
@@ -62,12 +59,10 @@ export function ChainList() {
 function FoundChains({ chains, mayWrite }: { chains: readonly Chain[]; mayWrite: boolean }) {
   const [params, setParams] = useSearchParams();
   const [text, setText] = useState(params.get('q') ?? '');
-  const [most, setMost] = useState(chainsAtOnce);
   const wanted = useDeferredValue(text);
   const found = chains.filter((chain) => matches(chain, wanted));
   const search = (value: string) => {
     setText(value);
-    setMost(chainsAtOnce);
     setParams(value === '' ? {} : { q: value }, { replace: true });
   };
   return (
@@ -79,12 +74,7 @@ function FoundChains({ chains, mayWrite }: { chains: readonly Chain[]; mayWrite:
       {found.length === 0 ? (
         <Empty title="No chain matches the search" actions={<Button onClick={() => search('')}>Clear the search</Button>} />
       ) : (
-        <ChainTable chains={found.slice(0, most)} all={chains} mayWrite={mayWrite} />
-      )}
-      {found.length <= most ? null : (
-        <div className={styles.more}>
-          <Button onClick={() => setMost(most + chainsAtOnce)}>Show more of {counted(found.length, 'chain')}</Button>
-        </div>
+        <ChainTable chains={found} all={chains} mayWrite={mayWrite} />
       )}
     </Panel>
   );
@@ -100,6 +90,7 @@ function ChainTable({ chains, all, mayWrite }: { chains: readonly Chain[]; all: 
       columns={[
         {
           name: 'Chain',
+          by: ({ name }) => name,
           cell: ({ id, name, description }) => (
             <div className={styles.name}>
               <Link to={`/chains/${id}`}>{name}</Link> <code className="muted">{distinction({ id, name }, all)}</code>
@@ -108,7 +99,12 @@ function ChainTable({ chains, all, mayWrite }: { chains: readonly Chain[]; all: 
           ),
         },
         { name: 'Providers, in order', cell: ({ providers }) => <ProviderPath providers={providers} /> },
-        { name: 'Rules', number: true, cell: ({ fallback_rules }) => fallback_rules.length },
+        {
+          name: 'Rules',
+          number: true,
+          by: ({ fallback_rules }) => fallback_rules.length,
+          cell: ({ fallback_rules }) => fallback_rules.length,
+        },
         {
           name: 'Warnings',
           cell: ({ warnings }) =>
@@ -116,6 +112,7 @@ function ChainTable({ chains, all, mayWrite }: { chains: readonly Chain[]; all: 
         },
         {
           name: 'Changed',
+          by: ({ updated_at }) => updated_at,
           muted: true,
           cell: ({ updated_at }) => <span className={styles.time}>{moment(updated_at)}</span>,
         },

@@ -192,12 +192,12 @@ function Served({ left, right }: { left: TestResult; right: TestResult }) {
     <Panel title="Prompts served by provider" flush>
       <Table
         label="Prompts served by provider in both tests"
-        rows={[...new Set([...left.providers, ...right.providers].map(({ name }) => name))]}
-        keyOf={(name) => name}
+        rows={[...new Set([...left.providers, ...right.providers].map(({ name }) => name))].map((name) => ({ name }))}
+        keyOf={({ name }) => name}
         columns={[
-          { name: 'Provider', cell: (name) => name },
-          { name: 'A', number: true, cell: (name) => served(left, name) },
-          { name: 'B', number: true, cell: (name) => served(right, name) },
+          { name: 'Provider', cell: ({ name }) => name },
+          { name: 'A', number: true, cell: ({ name }) => served(left, name) },
+          { name: 'B', number: true, cell: ({ name }) => served(right, name) },
         ]}
       />
     </Panel>

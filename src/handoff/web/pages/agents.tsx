@@ -55,19 +55,31 @@ const AgentTable = ({ agents }: { agents: readonly Agent[] }) => (
     rows={agents}
     keyOf={({ agent_id }) => agent_id}
     columns={[
-      { name: 'Agent', cell: ({ agent_id }) => <Name>{agent_id}</Name> },
+      { name: 'Agent', by: ({ agent_id }) => agent_id, cell: ({ agent_id }) => <Name>{agent_id}</Name> },
       {
         name: 'Waiting for it',
         number: true,
+        by: ({ waiting }) => waiting,
         cell: ({ agent_id, waiting }) => figure(waiting, packetsOf({ target_agent: agent_id, status: claimableStatus })),
       },
-      { name: 'Holding', number: true, cell: ({ agent_id, holding }) => figure(holding, packetsOf({ claimed_by: agent_id })) },
+      {
+        name: 'Holding',
+        number: true,
+        by: ({ holding }) => holding,
+        cell: ({ agent_id, holding }) => figure(holding, packetsOf({ claimed_by: agent_id })),
+      },
       {
         name: 'Contract',
         cell: ({ agent_id, contract }) =>
           contract === null ? <span className="muted">None</span> : <ContractButton agentId={agent_id} version={contract} />,
       },
-      { name: 'Last seen', muted: true, tabular: true, cell: ({ last_seen_at }) => <TimeSince at={last_seen_at} /> },
+      {
+        name: 'Last seen',
+        muted: true,
+        tabular: true,
+        by: ({ last_seen_at }) => last_seen_at,
+        cell: ({ last_seen_at }) => <TimeSince at={last_seen_at} />,
+      },
     ]}
   />
 );

@@ -53,17 +53,24 @@ export function Channels() {
               columns={[
                 {
                   name: 'Channel',
+                  by: ({ name, target }) => name ?? target,
                   cell: ({ id, name, target }) => (
                     <Link to={`/channels/${id}`}>
                       <Name>{name ?? target}</Name>
                     </Link>
                   ),
                 },
-                { name: 'Kind', cell: ({ kind }) => kind },
+                { name: 'Kind', by: ({ kind }) => kind, cell: ({ kind }) => kind },
                 { name: 'State', cell: (channel) => <ReceiverState of={channel} /> },
-                { name: 'Questions for', cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
+                { name: 'Questions for', by: ({ responder }) => responder, cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
                 { name: 'Events', cell: ({ events }) => events.join(', ') },
-                { name: 'Created', muted: true, tabular: true, cell: ({ created_at }) => <TimeSince at={created_at} /> },
+                {
+                  name: 'Created',
+                  muted: true,
+                  tabular: true,
+                  by: ({ created_at }) => created_at,
+                  cell: ({ created_at }) => <TimeSince at={created_at} />,
+                },
               ]}
             />
           )

@@ -103,6 +103,7 @@ function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
       columns={[
         {
           name: 'Key',
+          by: ({ name }) => name,
           cell: ({ id, name, prefix }) => (
             <>
               <Name>{name}</Name> <code className="muted">{prefix}…</code> {id === ownId ? <Badge tone="info">yours</Badge> : null}
@@ -126,6 +127,7 @@ function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
         { name: 'Tier', cell: ({ tier }) => tier },
         {
           name: 'Created',
+          by: ({ created_at }) => created_at,
           muted: true,
           cell: ({ created_at, expires_at }) => (expires_at === null ? <TimeSince at={created_at} /> : <TimeLeft until={expires_at} />),
         },

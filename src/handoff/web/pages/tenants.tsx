@@ -63,25 +63,38 @@ export function Tenants() {
               columns={[
                 {
                   name: 'Tenant',
+                  by: ({ name }) => name,
                   cell: ({ id, name }) => (
                     <Link to={`/tenants/${id}`}>
                       <Name>{name}</Name>
                     </Link>
                   ),
                 },
-                { name: 'Tier', cell: ({ tier }) => tier },
+                { name: 'Tier', by: ({ tier }) => tiers.indexOf(tier), cell: ({ tier }) => tier },
                 {
                   name: 'Packets a day',
+                  by: ({ handoffs_per_day }) => handoffs_per_day,
                   number: true,
                   cell: ({ handoffs_per_day: most }) => (most === null ? 'tier default' : count(most)),
                 },
                 {
                   name: 'Requests an hour',
+                  by: ({ requests_per_hour }) => requests_per_hour,
                   number: true,
                   cell: ({ requests_per_hour: most }) => (most === null ? 'tier default' : count(most)),
                 },
-                { name: 'Maximum keys', number: true, cell: ({ max_api_keys }) => count(max_api_keys) },
-                { name: 'Created', muted: true, cell: ({ created_at }) => <TimeSince at={created_at} /> },
+                {
+                  name: 'Maximum keys',
+                  number: true,
+                  by: ({ max_api_keys }) => max_api_keys,
+                  cell: ({ max_api_keys }) => count(max_api_keys),
+                },
+                {
+                  name: 'Created',
+                  muted: true,
+                  by: ({ created_at }) => created_at,
+                  cell: ({ created_at }) => <TimeSince at={created_at} />,
+                },
               ]}
             />
           )}

@@ -62,10 +62,16 @@ export function Webhooks() {
               rows={found}
               keyOf={({ id }) => id}
               columns={[
-                { name: 'Address', cell: ({ id, url }) => <Link to={`/webhooks/${id}`}>{url}</Link> },
+                { name: 'Address', by: ({ url }) => url, cell: ({ id, url }) => <Link to={`/webhooks/${id}`}>{url}</Link> },
                 { name: 'State', cell: (webhook) => <ReceiverState of={webhook} /> },
                 { name: 'Events', number: true, cell: ({ events }) => (events.length === webhookEvents.length ? 'all' : events.length) },
-                { name: 'Registered', muted: true, tabular: true, cell: ({ created_at }) => <TimeSince at={created_at} /> },
+                {
+                  name: 'Registered',
+                  muted: true,
+                  tabular: true,
+                  by: ({ created_at }) => created_at,
+                  cell: ({ created_at }) => <TimeSince at={created_at} />,
+                },
               ]}
             />
           )

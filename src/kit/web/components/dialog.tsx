@@ -1,11 +1,6 @@
-import { Dialog as AriakitDialog, DialogDismiss, DialogHeading } from '@ariakit/react';
-import { X } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
 
-import { buttonClass } from './button.tsx';
-import styles from './dialog.module.css';
-
-interface DialogProps {
+export interface DialogProps {
   open: boolean;
   onClose: () => void;
   title: string;
@@ -17,25 +12,15 @@ interface DialogProps {
   firm?: boolean;
 }
 
-/** A modal dialog: focus stays inside it, Escape closes it, and focus returns to where it was. */
-export function Dialog({ open, onClose, title, children, actions, wide = false, firm = false }: DialogProps) {
-  return (
-    <AriakitDialog
-      open={open}
-      onClose={onClose}
-      className={wide ? `${styles.dialog} ${styles.wide}` : styles.dialog!}
-      backdrop={<div className={styles.backdrop} />}
-      hideOnInteractOutside={!firm}
-      unmountOnHide
-    >
-      <header className={styles.head}>
-        <DialogHeading className={styles.title}>{title}</DialogHeading>
-        <DialogDismiss className={buttonClass('quiet', 'square')} aria-label="Close">
-          <X size={16} aria-hidden="true" />
-        </DialogDismiss>
-      </header>
-      <div className={styles.body}>{children}</div>
-      {actions === undefined ? null : <footer className={styles.actions}>{actions}</footer>}
-    </AriakitDialog>
-  );
+const Modal = lazy(async () => ({ default: (await import('./modal.tsx')).Modal }));
+
+/** A modal dialog: focus stays inside it, Escape closes it, and focus returns to where it was. It is loaded when one opens first. */
+export function Dialog(props: DialogProps) {
+  const [isUsed, setUsed] = useState(props.open);
+  if (props.open && !isUsed) setUsed(true);
+  return isUsed ? (
+    <Suspense fallback={null}>
+      <Modal {...props} />
+    </Suspense>
+  ) : null;
 }

@@ -1,9 +1,7 @@
-import { Menu as AriakitMenu, MenuButton, MenuItem, MenuProvider } from '@ariakit/react';
 import type { LucideIcon } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
 
 import { buttonClass } from './button.tsx';
-import styles from './menu.module.css';
 
 interface MenuEntry {
   label: string;
@@ -12,7 +10,7 @@ interface MenuEntry {
   onSelect: () => void;
 }
 
-interface MenuProps {
+export interface MenuProps {
   label: string;
   icon: LucideIcon;
   entries: readonly MenuEntry[];
@@ -20,22 +18,37 @@ interface MenuProps {
   about?: ReactNode;
 }
 
-/** A button that opens a menu of actions. */
-export function Menu({ label, icon: Icon, entries, about }: MenuProps) {
+const loadList = () => import('./menu-list.tsx');
+const MenuList = lazy(async () => ({ default: (await loadList()).MenuList }));
+
+/** A button that opens a menu of actions. What shows the menu is loaded when it is needed first. */
+export function Menu(props: MenuProps) {
+  const [isUsed, setUsed] = useState(false);
+  const button = <ClosedButton {...props} onOpen={() => setUsed(true)} />;
+  return isUsed ? (
+    <Suspense fallback={button}>
+      <MenuList {...props} />
+    </Suspense>
+  ) : (
+    button
+  );
+}
+
+function ClosedButton({ label, icon: Icon, onOpen }: MenuProps & { onOpen: () => void }) {
   return (
-    <MenuProvider placement="bottom-end">
-      <MenuButton className={buttonClass('quiet', 'square')} aria-label={label}>
-        <Icon size={16} aria-hidden="true" />
-      </MenuButton>
-      <AriakitMenu gutter={4} className={styles.menu!} portal unmountOnHide>
-        {about === undefined ? null : <div className={styles.about!}>{about}</div>}
-        {entries.map(({ label: text, icon: EntryIcon, danger, onSelect }) => (
-          <MenuItem key={text} className={danger ? `${styles.item} ${styles.danger}` : styles.item!} onClick={onSelect}>
-            {EntryIcon === undefined ? null : <EntryIcon size={15} aria-hidden="true" />}
-            {text}
-          </MenuItem>
-        ))}
-      </AriakitMenu>
-    </MenuProvider>
+    <button
+      type="button"
+      className={buttonClass('quiet', 'square')}
+      aria-label={label}
+      aria-haspopup="menu"
+      aria-expanded={false}
+      onPointerEnter={() => void loadList()}
+      onClick={onOpen}
+      onKeyDown={({ key }) => {
+        if (key === 'ArrowDown' || key === 'ArrowUp') onOpen();
+      }}
+    >
+      <Icon size={16} aria-hidden="true" />
+    </button>
   );
 }
