@@ -112,7 +112,7 @@ export function shellTests(on: TestConsole): void {
 
   test('a table is sorted by the button of a heading, also by keyboard, and has pages', async (t) => {
     for (let index = 0; index < 60; index += 1) await on.call(adminKey, 'POST', '/tenants', { name: `Row ${index}`, tier: 'pro' });
-    const { page } = await on.signIn(t, '/tenants');
+    const { page } = await on.signIn(t, '/tenants', adminKey);
     const names = async () => (await page.getByRole('rowheader').allTextContents()).filter((name) => name.startsWith('Row '));
     const heading = page.getByRole('columnheader', { name: 'Tenant' });
     await heading.getByRole('button').focus();
