@@ -60,8 +60,8 @@ const chat: AnswerForm = {
   },
   events({ model, end, parts, tool }) {
     const chunk = (fields: object) => `data: ${JSON.stringify({ ...completion(model, 'chat.completion.chunk'), ...fields })}\n\n`;
-    const choice = (delta: object, finish_reason: string | null = null) =>
-      chunk({ choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
+    const choice = (delta: object, finish_reason: string | null = null, more: object = {}) =>
+      chunk({ choices: [{ index: 0, delta, logprobs: null, finish_reason }], ...more });
     const part = (text: string, index: number) => {
       if (end !== 'tool') return choice({ content: text });
       const opened = index === 0 ? choice({ tool_calls: [{ index: 0, ...toolCall, function: { name: tool, arguments: '' } }] }) : '';
@@ -71,7 +71,8 @@ const chat: AnswerForm = {
     return {
       head: choice({ role: 'assistant', content: end === 'tool' ? null : '' }),
       content: parts.map(part),
-      tail: `${choice({}, finish)}${chunk({ choices: [], usage: openaiUsage })}data: [DONE]\n\n`,
+      // Not in a part without a choice, which providers send only if they are asked to: Portkey breaks off a stream of DeepSeek there.
+      tail: `${choice({}, finish, { usage: openaiUsage })}data: [DONE]\n\n`,
     };
   },
   errorEvent: `data: ${JSON.stringify({ error: { message: failure, type: 'server_error', param: null, code: null } })}\n\n`,

@@ -713,6 +713,23 @@ describe('LiteLLM', () => {
     assert.equal(empty(await imported('litellm', refusing)), undefined);
   });
 
+  test('a model that is left out before its retries are over, by allowed_fails, is a loss, unless cool-downs are off [F116]', async () => {
+    const cooling = async (more: object) => {
+      const router_settings = { num_retries: 3, fallbacks: [{ a: ['b'] }], ...more };
+      const body = await imported('litellm', { model_list: models('a', 'b'), router_settings });
+      return losses(body).filter((loss) => loss === 'cooldowns a server_error' || loss === 'cooldowns a timeout');
+    };
+    assert.deepEqual(await cooling({ allowed_fails: 2 }), ['cooldowns a timeout', 'cooldowns a server_error']);
+    assert.deepEqual(await cooling({ allowed_fails: 3 }), []);
+    assert.deepEqual(await cooling({ allowed_fails_policy: { TimeoutErrorAllowedFails: 2 } }), ['cooldowns a timeout']);
+    assert.deepEqual(await cooling({ allowed_fails: 2, disable_cooldowns: true }), []);
+  });
+
+  test('a group may be among its own fallbacks [F116]', async () => {
+    const router_settings = { ...still, fallbacks: [{ a: ['a', 'b'] }] };
+    assert.equal((await imported('litellm', { model_list: models('a', 'b'), router_settings })).chain.name, 'a');
+  });
+
   test('retry_after is the least wait between retries [F106]', async () => {
     const router_settings = { ...still, num_retries: 3, retry_after: 12, fallbacks: [{ a: ['b'] }] };
     const body = await imported('litellm', { model_list: models('a', 'b'), router_settings });

@@ -83,7 +83,8 @@ export function firstGroup(
     throw invalid('group', `group names no model_name of the file; it has ${shownGroups(groups)}.`);
   }
   const leading = groups.filter((group) => lists.some((list) => (list.get(group) ?? list.get('*'))?.some((backup) => backup !== group)));
-  const backups = new Set(lists.flatMap((list) => [...list.values()].flat()));
+  // A group may be among its own fallbacks.
+  const backups = new Set(lists.flatMap((list) => [...list].flatMap(([group, to]) => to.filter((backup) => backup !== group))));
   const candidates = leading.filter((group) => !backups.has(group));
   if (candidates.length === 1) return candidates[0]!;
   if (leading.length === 0) return groups[0]!;

@@ -11,7 +11,16 @@ import { noteDifferences, noteInferred, noteLeftOut, notePrefixed } from './diff
 import { defaultGroup, type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
 import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
 import { inferredKind, isOllama, kindNames, policyNames } from './names.ts';
-import { noteAliases, noteAnswers, noteChecks, noteKinds, noteRetryAfter, noteUnknown, noteWeightedFailover } from './notes.ts';
+import {
+  noteAliases,
+  noteAllowedFails,
+  noteAnswers,
+  noteChecks,
+  noteKinds,
+  noteRetryAfter,
+  noteUnknown,
+  noteWeightedFailover,
+} from './notes.ts';
 import { type Reached, reachedFrom, rowsOf } from './reached.ts';
 import { type Deployment, type Policy, type Router, requireFewModels, requireStrategy, weighed } from './router.ts';
 import { noteStreams, possibleRows } from './streams.ts';
@@ -146,6 +155,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   noteAliases(settings, { aliases, router, first });
   noteAnswers(findings, chain);
   noteRetryAfter(findings, { router, chain });
+  if (router.hasCooldowns) noteAllowedFails(settings, chain);
   if (settings.get('enable_weighted_failover') === true) noteWeightedFailover(settings, { router, chain });
   noteChecks(settings, chain);
   noteStreams(findings, chain);

@@ -1,8 +1,9 @@
+import { plural } from '../../../../kit/wording.ts';
 import { conditions } from '../../../model/chain.ts';
 import type { FindingList } from '../../finding-list.ts';
 import { listed } from '../../wording.ts';
 import type { Section } from '../section.ts';
-import { isLostOn422, measuredKinds } from './errors.ts';
+import { classOf, isLostOn422, measuredKinds } from './errors.ts';
 import type { Reached } from './reached.ts';
 import { type Deployment, fallbacksOf, type Router } from './router.ts';
 
@@ -60,6 +61,21 @@ export function noteRetryAfter<D extends Named>(findings: FindingList, { router,
   if (alone.length > 0) findings.add('waits', null, obeys, { loss: true });
   const hurries = `LiteLLM does not wait between calls of ${listed(together)}, which ${together.length === 1 ? 'has' : 'have'} several models; the chain does before a retry.`;
   if (together.length > 0) findings.add('waits', null, hurries, { loss: true });
+}
+
+/** Finds the models that LiteLLM leaves out in the middle of their retries, after more failures than the file allows. */
+export function noteAllowedFails<D extends Named>(settings: Section, chain: readonly Reached<D>[]): void {
+  const general = Number(settings.get('allowed_fails') ?? Number.POSITIVE_INFINITY);
+  const policy = settings.optional('allowed_fails_policy')?.fields ?? {};
+  for (const { deployment, outcomes } of chain)
+    for (const { failing, retries } of outcomes) {
+      const [name = ''] = classOf(failing, deployment.kind).names;
+      const allowed = Number(policy[name.replace(/Retries$/, 'AllowedFails')] ?? general);
+      if (!(retries > allowed)) continue;
+      const provider = deployment.provider.name;
+      const sentence = `LiteLLM leaves out ${provider} after more than ${plural(allowed, 'failure')} (allowed_fails), before its ${plural(retries, 'further call')} are made; the chain makes them all.`;
+      settings.findings.add('cooldowns', null, sentence, { provider, condition: failing.condition, loss: true });
+    }
 }
 
 /** Finds that LiteLLM calls the other models of a group before its fallbacks. */
