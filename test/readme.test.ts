@@ -158,12 +158,12 @@ describe('The README', () => {
     assert.ok(readme.split('\n').length <= 180);
   });
 
-  test('its figures are those of docs/benchmarks.md', () => {
+  test('its figures are those of bench/results.md', () => {
     const figures = [...readme.matchAll(/^\| (.+?) \| ([\d.,]+) (a second|ms) \| (.+) \|$/gm)];
     assert.equal(figures.length, 2);
-    const measured = read('docs/benchmarks.md').split('\n');
+    const measured = read('bench/results.md').split('\n');
     for (const [, name, figure, unit, meaning] of figures) {
-      const row = measured.find((line) => line.startsWith(`| ${name} |`)) ?? assert.fail(`docs/benchmarks.md has no row ${name}`);
+      const row = measured.find((line) => line.startsWith(`| ${name} |`)) ?? assert.fail(`bench/results.md has no row ${name}`);
       const [, , perSecond, p50, , , against] = row.split('|').map((cell) => cell.trim());
       assert.equal(figure, unit === 'ms' ? p50 : perSecond, name!);
       const [, other] = / take ([\d,]+) a second/.exec(meaning!) ?? [];

@@ -28,7 +28,7 @@ export class AttemptBudget {
   readonly #onFree: () => void;
   #running = 0;
 
-  /** @param onFree called when more attempts may run than before */
+  /** @param onFree called when a place becomes free */
   constructor(onFree: () => void) {
     this.#onFree = onFree;
   }

@@ -223,7 +223,7 @@ export const detailsOf = ({ task, result, error }: Task): Record<string, unknown
   ...(result === undefined ? {} : { result: { ...written(result), resultType: 'complete' } }),
 });
 
-/** Makes undefined of the refusal of an unknown id. */
+/** Turns a 404 into undefined. */
 export const unlessUnknown =
   (refusalOf: McpDependencies['refusalOf']) =>
   (error: unknown): undefined => {

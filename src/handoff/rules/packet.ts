@@ -73,7 +73,7 @@ export interface PacketEvent {
 /** A packet summary or a whole packet. Only an update of content needs the whole packet. */
 export type AnyPacket = PacketSummary | Packet;
 
-/** The packet after a command, and its events; without events nothing changed. */
+/** The packet after a command, and its events. A renewal of a lease has no event. */
 export interface Decision<P extends AnyPacket = Packet> {
   readonly packet: P;
   readonly events: readonly PacketEvent[];

@@ -46,7 +46,7 @@ export function receiverTests(on: TestConsole): void {
     await assertAccessible(page);
     await page.keyboard.press('Escape');
     await button(page, 'Replay').click();
-    await page.getByText('It is sent again.').waitFor();
+    await page.getByText('Queued again.').waitFor();
     await page.getByText('No dead letters').waitFor();
     await go(page, `/webhooks/${hook.id}`);
     await button(page, 'Remove').click();

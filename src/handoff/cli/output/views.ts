@@ -310,7 +310,7 @@ export const newKey = once(
     ['Tier', tier],
     ['Scopes', scopes.join(', ')],
     ['Agents', agents?.join(', ')],
-    ['Answers as', responder],
+    ['Responder', responder],
     ['Sees', queues === null ? null : `its own, and the queues ${queues.join(', ')}`],
   ],
 );

@@ -27,7 +27,7 @@ export function Agents() {
     <>
       <PageHeader title="Agents" />
       <Waiting />
-      <Panel title="Seen" flush>
+      <Panel title="Known agents" flush>
         <Load query={agents} what="The agents">
           {({ agents: found, total }) =>
             total === 0 ? (
@@ -57,7 +57,7 @@ const AgentTable = ({ agents }: { agents: readonly Agent[] }) => (
     columns={[
       { name: 'Agent', by: ({ agent_id }) => agent_id, cell: ({ agent_id }) => <Name>{agent_id}</Name> },
       {
-        name: 'Waiting for it',
+        name: 'Queued',
         number: true,
         by: ({ waiting }) => waiting,
         cell: ({ agent_id, waiting }) => figure(waiting, packetsOf({ target_agent: agent_id, status: claimableStatus })),

@@ -164,7 +164,7 @@ export function Deliveries({ id, of }: { id: string; of: ReceiverKind }) {
         ? client.replayDeadLetter({ params: { delivery_id } })
         : client.replayChannelDelivery({ params: { id, delivery_id } }),
     ['deliveries'],
-    toastOutcome('It is sent again.'),
+    toastOutcome('Queued again.'),
   );
   return (
     <DeliveryList
@@ -208,7 +208,7 @@ export function DeadLetters() {
   const replay = useWrite(
     (client, delivery_id: string) => client.replayDeadLetter({ params: { delivery_id } }),
     ['deliveries'],
-    toastOutcome('It is sent again.'),
+    toastOutcome('Queued again.'),
   );
   const retry = useWrite((client) => client.retryAll({ body: { force: true } }), ['deliveries'], {
     ...toastOutcome(),

@@ -111,7 +111,7 @@ function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
           ),
         },
         {
-          name: 'May',
+          name: 'Permissions',
           cell: ({ admin, scopes: own }) => (
             <>
               {admin ? <Badge tone="warn">admin</Badge> : null} {own.join() === defaultScopes.join() ? 'everything' : own.join(', ')}
@@ -123,7 +123,7 @@ function KeyTable({ keys, ownId, onAsk }: KeyTableProps) {
           name: 'Sees',
           cell: ({ sees, queues }) => (sees === 'all' ? 'all packets' : <Name>{`its own; queues: ${(queues ?? []).join(', ')}`}</Name>),
         },
-        { name: 'Answers as', cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
+        { name: 'Responder', cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
         { name: 'Tier', cell: ({ tier }) => tier },
         {
           name: 'Created',
