@@ -462,6 +462,14 @@ describe('the answers of the service', () => {
     await answer('startExecution', 409, { id: approving.id, body: { arguments_digest: decision.arguments_digest } });
     await answer('getExecution', 200, { id: approving.id });
     await answer('endExecution', 200, { id: approving.id, body: bodies.endExecution });
+    const agents = ['refunds'];
+    const { key: own } = (await answer('createKey', 201, { body: { name: 'agent', scopes: ['read', 'work'], agents } })).body;
+    const repeated = { ...approval, action: { ...approval.action, call_id: 'd' } };
+    const { id: remembered } = (await answer('askApproval', 201, { body: repeated, key: own })).body;
+    const remember = { scope: 'tool', seconds: 60 };
+    await answer('respondPacket', 200, { id: remembered, body: { ...decided.body, remember }, key: responder });
+    const { standing_approvals: standing } = (await answer('listStandingApprovals', 200)).body;
+    await answer('deleteStandingApproval', 204, { id: standing[0].id });
     for (const [one, plural] of [
       ['Policy', 'Policies'],
       ['Group', 'Groups'],
@@ -476,6 +484,7 @@ describe('the answers of the service', () => {
       if (one === 'Policy') {
         await answer('getPolicy', 304, { ...named, headers: { 'if-none-match': '"1"' } });
         await answer('tryPolicies', 200, { body: bodies.tryPolicies });
+        await answer('replayPolicy', 200, { ...named, body: bodies.replayPolicy });
       }
       if (one === 'Schedule') {
         await answer('nextTimes', 200, named);

@@ -30,7 +30,7 @@ import { keyHandlers } from './http/keys.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
 import { packetHandlers } from './http/packets.ts';
 import { peopleHandlers } from './http/people.ts';
-import { delegationHandlers, groupHandlers, policyHandlers } from './http/policies.ts';
+import { delegationHandlers, groupHandlers, policyHandlers, standingHandlers } from './http/policies.ts';
 import { questionHandlers } from './http/questions.ts';
 import { createLocalCounters, createSharedCounters } from './http/request-counters.ts';
 import { scheduleHandlers } from './http/schedules.ts';
@@ -75,6 +75,7 @@ import { createPolicyService } from './service/policies.ts';
 import { createPushService } from './service/pushes.ts';
 import { createQuestionService } from './service/questions.ts';
 import { createScheduleService } from './service/schedules.ts';
+import { createStandingService } from './service/standing.ts';
 import { createStatsService } from './service/stats.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createTrailService } from './service/trail.ts';
@@ -323,10 +324,10 @@ function createServices(
     checks,
     onSeen: (tenant, agentId) => agents.seen(tenant, agentId),
   });
-  const policies = createPolicyService({ store, clock, turns: live.turns, checks });
-  const facts = { policies, checks };
+  const policies = createPolicyService({ store, clock, turns: live.turns, checks, views });
   const signIn = signInUse(settings);
   const callerOfOrigin = createCallerOfOrigin({ store, clock, signIn: signIn.isOffered ? identity : undefined });
+  const facts = { policies, checks, callerOfOrigin, clock };
   const answerLinks = createAnswerLinkService({ views, ...parts, publicUrl, facts, callerOfOrigin, signIn });
   const onChange = () => {
     contracts.changed();
@@ -357,6 +358,7 @@ function createServices(
     erasures: createErasureService({ ...parts, views, retentionDays: settings.retentionDays }),
     groups: createGroupService(parts),
     delegations: createDelegationService(parts),
+    standing: createStandingService(parts),
     waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
     notices: createNoticeService({ views, clock, answerLinks, publicUrl }),
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl, signIn }),
@@ -398,6 +400,7 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
     ...approvalHandlers(services.approvals, services.executions),
     ...erasureHandlers(services.erasures),
     ...policyHandlers(services.policies),
+    ...standingHandlers(services.standing),
     ...groupHandlers(services.groups),
     ...delegationHandlers(services.delegations),
     ...scheduleHandlers(services.schedules),

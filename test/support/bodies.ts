@@ -62,6 +62,7 @@ const bodiesOf: Record<WithBody, Record<string, unknown>> = {
   createErasure: { subject: 'customer:4711', reason: 'Request of 1 March' },
   putPolicy: { match: { tools: ['refund'] }, rules: [{ then: { ask: [{ from: ['group:finance'] }] } }] },
   tryPolicies: { agent: 'refund-eu', action: { tool: 'refund', arguments: {} } },
+  replayPolicy: { limit: 10 },
   putGroup: { members: ['dana', 'eli'] },
   putSchedule: {
     ...{ cron: '0 9 * * 1', timezone: 'Europe/Berlin', active: true, missed: 'latest' },

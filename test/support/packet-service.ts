@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { SchemaChecks } from '../../src/handoff/json-schema/checks.ts';
 import type { CreateRequest } from '../../src/handoff/model/packet.ts';
@@ -43,9 +44,15 @@ export async function openPackets(
     const reported: CommittedEvents[] = [];
     store.onCommit((appended) => void reported.push(appended));
     const contracts = createContractService({ store, clock, turns: new Turns(), checks, onSeen: () => undefined });
-    const policies = createPolicyService({ store, clock, turns: new Turns(), checks });
+    const policies = createPolicyService({
+      store,
+      clock,
+      turns: new Turns(),
+      checks,
+      views: { of: () => assert.fail('no packet is read') },
+    });
     const packets = createPacketService({
-      ...{ store, clock, newId, random, contracts, policies, checks, signIn: noSignIn },
+      ...{ store, clock, newId, random, contracts, policies, checks, signIn: noSignIn, callerOfOrigin: async () => undefined },
       quotas: { chainDepthMax: 0, openPacketsPerAgent: 0 },
       limits: tierLimits(readHandoffSettings({})),
       onSeen: () => undefined,

@@ -1,8 +1,8 @@
 import { objectIn, paged } from './flags.ts';
-import { approvalColumns, delegationColumns, groupColumns, policyColumns } from './output/approval-views.ts';
+import { approvalColumns, delegationColumns, groupColumns, policyColumns, standingColumns } from './output/approval-views.ts';
 import { done, json, list } from './output/show.ts';
 import { onePacket } from './output/views.ts';
-import { type Fields, type Flag, type Row, row, several } from './rows.ts';
+import { type Fields, type Flag, type Row, row, several, whole } from './rows.ts';
 
 const call: readonly Flag[] = [
   { flags: '--agent <id>', text: 'the agent', required: true },
@@ -20,6 +20,8 @@ const decisionFlags: readonly Flag[] = [
   { flags: '--arguments <json>', text: 'with edit: the whole arguments, as a JSON object', parse: objectIn },
   { flags: '--message <text>', text: 'with reject or respond: what to say to the agent' },
   { flags: '--notes <text>', text: 'additional remarks' },
+  { flags: '--remember <scope>', text: 'with approve: let it stand for the same call, or any call of the tool', choices: ['call', 'tool'] },
+  { flags: '--seconds <n>', text: 'how long it stands', parse: whole(1, 31_536_000), value: 86_400 },
 ];
 
 /** The commands of approvals: actions, policies, groups and delegations. */
@@ -50,6 +52,10 @@ export const approvals: readonly Row[] = [
     name: 'approvals decide',
     text: 'approve, edit, reject or answer an action',
     flags: decisionFlags,
+    prepare: ({ remember: scope, seconds, ...fields }: Fields) => ({
+      ...fields,
+      ...(scope === undefined ? {} : { remember: { scope, seconds } }),
+    }),
     show: onePacket,
   }),
   row('tryPolicies', {
@@ -74,6 +80,20 @@ export const approvals: readonly Row[] = [
     ],
     flags: [{ flags: '--if-match <etag>', text: 'change it only if this is still its ETag' }],
     run: async (...given) => (await import('./policies.ts')).setPolicy(...given),
+  },
+  {
+    name: 'policies replay',
+    text: 'say what a policy would have decided about past actions, beside what people did',
+    operands: [
+      { name: 'name', text: 'its name' },
+      { name: 'file', text: 'a policy to replay that need not be stored, as JSON or YAML', optional: true },
+    ],
+    flags: [
+      { flags: '--since <time>', text: 'only actions decided from then on (ISO 8601)' },
+      { flags: '--until <time>', text: 'only actions decided before then (ISO 8601)' },
+      { flags: '--limit <n>', text: 'the most past actions, 1 to 1000', parse: whole(1, 1000) },
+    ],
+    run: async (...given) => (await import('./policies.ts')).replayPolicy(...given),
   },
   row('deletePolicy', { name: 'policies remove', text: 'remove a policy', show: done('The policy is removed.') }),
   row('listGroups', {
@@ -106,4 +126,14 @@ export const approvals: readonly Row[] = [
     show: json,
   }),
   row('deleteDelegation', { name: 'delegations remove', text: 'end a delegation', show: done('The delegation has ended.') }),
+  row('listStandingApprovals', {
+    name: 'standing list',
+    text: 'list what people have approved for later',
+    show: list(standingColumns, 'standing_approvals', { none: 'No standing approvals.' }),
+  }),
+  row('deleteStandingApproval', {
+    name: 'standing remove',
+    text: 'revoke a standing approval',
+    show: done('The standing approval is revoked.'),
+  }),
 ];

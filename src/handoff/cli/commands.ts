@@ -592,6 +592,7 @@ export const groups: Readonly<Record<string, string>> = {
   groups: 'name people together, for policies',
   delegations: 'say who approves in whose place',
   schedules: 'make packets again and again',
+  standing: 'list and revoke what people have approved for later',
   'agents contract': 'publish what packets for an agent must contain, and check packets',
   packets: 'create, find and work on packets',
   hooks: 'register webhooks, and retry failed deliveries',

@@ -1,4 +1,4 @@
-import type { PolicyRequest } from '../model/policy.ts';
+import type { PolicyRequest, ReplayRequest } from '../model/policy.ts';
 import type { Context } from './context.ts';
 import { located, readDocument } from './input.ts';
 import { shown } from './output/show.ts';
@@ -19,5 +19,23 @@ export async function setPolicy(context: Context, { ifMatch }: Options, name = '
     );
   } catch (error) {
     throw await located(error, document);
+  }
+}
+
+/** `policies replay`: what a policy, stored or in a file, would have decided about past actions. */
+export async function replayPolicy(context: Context, { since, until, limit }: Options, name = '', file?: string): Promise<void> {
+  const document = file === undefined ? undefined : await readDocument(file, context);
+  const client = await context.client();
+  const given = { since, until, limit, policy: document?.value };
+  const body = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as ReplayRequest;
+  try {
+    const answer = await client.replayPolicy.withResponse({ params: { name }, body });
+    await showAnswer(
+      context,
+      answer,
+      shown((found) => JSON.stringify(found, null, 2).split('\n')),
+    );
+  } catch (error) {
+    throw document === undefined ? error : await located(error, document);
   }
 }

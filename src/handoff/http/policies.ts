@@ -3,6 +3,7 @@ import { HttpResponse } from '../../kit/http/response.ts';
 import type { DelegationService } from '../service/delegations.ts';
 import type { GroupService } from '../service/groups.ts';
 import type { PolicyService } from '../service/policies.ts';
+import type { StandingService } from '../service/standing.ts';
 import { documentAnswer, preconditionsIn } from './documents.ts';
 import { handlersOf } from './handlers.ts';
 
@@ -21,6 +22,7 @@ export const policyHandlers = (policies: PolicyService) =>
     deletePolicy: ({ params }, { caller, headers }) => policies.remove(caller, params.name, preconditionsIn(headers)),
     listPolicies: ({ query }, { caller, signal }) => policies.list(caller, query, signal),
     tryPolicies: ({ body }, { caller }) => policies.try(caller, body),
+    replayPolicy: ({ params, body }, { caller }) => policies.replay(caller, params.name, body ?? {}),
   });
 
 /** The handlers of the routes of groups. */
@@ -45,4 +47,11 @@ export const delegationHandlers = (delegations: DelegationService) =>
     getDelegation: async ({ params }, { caller }) => documentAnswer(await delegations.get(caller, params.person)),
     deleteDelegation: ({ params }, { caller, headers }) => delegations.remove(caller, params.person, preconditionsIn(headers)),
     listDelegations: ({ query }, { caller, signal }) => delegations.list(caller, query, signal),
+  });
+
+/** The handlers of the routes of standing approvals. */
+export const standingHandlers = (standing: StandingService) =>
+  handlersOf({
+    listStandingApprovals: ({ query }, { caller, signal }) => standing.list(caller, query, signal),
+    deleteStandingApproval: ({ params }, { caller }) => standing.remove(caller, params.id),
   });

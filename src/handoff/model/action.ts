@@ -13,6 +13,19 @@ const digest = (description: string) => Type.String({ pattern: '^[0-9a-f]{64}$',
 
 const argumentsDigest = 'The SHA-256, in hex, of the canonical JSON (RFC 8785) of the arguments.';
 
+/** What a person may approve for later: the same call, or any call of the tool. */
+export const rememberScopes = ['call', 'tool'] as const;
+
+/** How long an approval may stand where no policy says otherwise: 30 days. */
+export const usualRememberSeconds = 2_592_000;
+
+/** A request to let an approval stand for later actions. */
+export const Remember = object({
+  scope: choice(rememberScopes, { description: '`call`: the same tool with the same arguments; `tool`: with any.' }),
+  seconds: Type.Integer({ minimum: 1, maximum: 31_536_000, description: 'How long it stands.' }),
+});
+export type Remember = Static<typeof Remember>;
+
 /** A tool call that waits for an approval. */
 export const Action = described('A tool call that waits for an approval.', {
   tool: name('The tool.', { maxLength: 256 }),
@@ -61,6 +74,7 @@ export const ShownApproval = object({
   method,
   key_id: orNull(Type.String()),
   partial,
+  standing_id: Type.Optional(Type.String({ description: 'The standing approval that gave it; otherwise left out.' })),
 });
 
 /** The arguments as a person changed them, while others are still asked. */
@@ -103,6 +117,7 @@ export const ActionDecision = object({
     { description: 'Who decided; empty where a rule or the time did.' },
   ),
   policy: orNull(policyRef, 'The policy that decided or whose steps were asked; null without one.'),
+  standing_id: orNull(Type.String(), 'The standing approval that gave the last approval; null: none did.'),
 });
 export type ActionDecision = Static<typeof ActionDecision>;
 

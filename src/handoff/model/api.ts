@@ -24,6 +24,7 @@ import { questionApi } from './question.ts';
 import type { HandoffRoute } from './route.ts';
 import { scheduleApi } from './schedule.ts';
 import { sessionApi } from './session.ts';
+import { standingApi } from './standing.ts';
 import { statsApi } from './stats.ts';
 import { streamApi } from './stream.ts';
 import { tenantApi } from './tenant.ts';
@@ -59,6 +60,7 @@ export const parts = [
   groupApi,
   delegationApi,
   scheduleApi,
+  standingApi,
   statsApi,
   auditApi,
   erasureApi,

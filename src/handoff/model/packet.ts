@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 
 import { choice, givenTimestamp, Id, name, object, orNull, prose, record, remark, statement, timestamp } from '../../kit/schemas.ts';
-import { decisions } from './action.ts';
+import { decisions, Remember } from './action.ts';
 import { indexedName, priorities, statuses } from './common.ts';
 import { Hitl, question } from './hitl.ts';
 
@@ -220,6 +220,7 @@ export const RespondRequest = object({
     record(Type.Unknown(), { description: 'The whole arguments as the person changed them, with the decision `edit`.' }),
   ),
   message: Type.Optional(remark('What the person says to the agent: required with `respond`, optional with `reject`.')),
+  remember: Type.Optional(Remember),
   response: Type.Optional(
     Type.String({
       maxLength: 16_384,

@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox';
 
 import { routeTable } from '../../kit/route.ts';
-import { choice, described, IfMatch, name, object, orNull, record, remark, timestamp } from '../../kit/schemas.ts';
+import { choice, described, givenTimestamp, IfMatch, name, object, orNull, record, remark, timestamp } from '../../kit/schemas.ts';
+import { decisions, rememberScopes } from './action.ts';
 import { ETag, failing, indexedName, priorities } from './common.ts';
 import { pageOf, pageQuery } from './document.ts';
 import { defineRoute } from './route.ts';
@@ -100,6 +101,12 @@ export const PolicyRequest = object({
       description: '`shadow`: it decides nothing; what it would have decided is recorded. `enforce` if left out.',
     }),
   ),
+  remember: Type.Optional(
+    described('What approvers may let stand for later actions; nothing if left out.', {
+      scope: choice(rememberScopes, { description: '`call`: the same call; `tool`: any call of the tool too.' }),
+      max_seconds: seconds('How long at most.'),
+    }),
+  ),
 });
 
 export type Rule = Static<typeof Rule>;
@@ -114,6 +121,12 @@ export const Policy = object({
   match: object({ agents: Type.Array(Type.String()), tools: Type.Array(Type.String()), tags: Type.Array(Type.String()) }),
   rules: PolicyRequest.properties.rules,
   mode: choice(['enforce', 'shadow']),
+  remember: Type.Union([Type.Object({ scope: choice(rememberScopes), max_seconds: Type.Integer() }), Type.Null()]),
+  shadow: object({
+    asked: Type.Integer({ description: 'Actions about which it would have asked somebody.' }),
+    approved: Type.Integer(),
+    rejected: Type.Integer(),
+  }),
   warnings: Type.Array(Type.String(), { description: 'What will probably not work as it should, one sentence each.' }),
   created_at: timestamp('When it was first published, or published again after a removal.'),
   updated_at: timestamp('When its version was published.'),
@@ -149,6 +162,36 @@ const Tried = Type.Object({
   ),
 });
 
+/** A request to judge past actions by a policy. */
+export const ReplayRequest = object({
+  policy: Type.Optional(PolicyRequest),
+  since: Type.Optional(givenTimestamp('Only actions that were decided from then on.')),
+  until: Type.Optional(givenTimestamp('Only actions that were decided before then.')),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1000, description: 'The most past actions to read, the latest first; 1,000 if left out.' }),
+  ),
+});
+export type ReplayRequest = Static<typeof ReplayRequest>;
+
+const outcomes = ['approve', 'reject', 'ask'] as const;
+const Replayed = Type.Object({
+  actions: Type.Integer({ description: 'The past actions that the policy matches.' }),
+  approved: Type.Integer({ description: 'Those that a rule would have approved.' }),
+  rejected: Type.Integer(),
+  asked: Type.Integer({ description: 'Those about which somebody would have been asked.' }),
+  agreeing: Type.Integer({ description: 'Those that a rule would have decided as people did.' }),
+  disagreeing: Type.Array(
+    Type.Object({
+      packet_id: Type.String(),
+      person: choice(decisions, { description: 'What people decided.' }),
+      policy: choice(outcomes, { description: 'What the policy would have decided.' }),
+      rule: orNull(Type.Integer()),
+    }),
+    { description: 'Those that a rule would have decided otherwise.' },
+  ),
+});
+export type Replayed = Static<typeof Replayed>;
+
 export type Policy = Static<typeof Policy>;
 export type TryRequest = Static<typeof TryRequest>;
 
@@ -173,7 +216,7 @@ const policyRequestExample = {
 const policyExample = {
   ...{ name: 'refunds', version: 1, description: null, order: 0, ...policyRequestExample },
   match: { ...policyRequestExample.match, tags: [] },
-  ...{ mode: 'enforce', warnings: [] },
+  ...{ mode: 'enforce', remember: null, shadow: { asked: 0, approved: 0, rejected: 0 }, warnings: [] },
   ...{ created_at: '2026-03-01T09:30:00.000Z', updated_at: '2026-03-01T09:30:00.000Z' },
 };
 const policy = (description: string) => ({ schema: Policy, description, example: policyExample, headers: ETag });
@@ -256,11 +299,36 @@ const policyRoutes = routeTable('approvals', {
       ...failing(400, 401, 403, 413, 415, 429),
     },
   }),
+  replayPolicy: defineRoute({
+    method: 'POST',
+    path: '/policies/{name}/replay',
+    access: 'read',
+    alternative: 'manage',
+    summary: 'Judge past actions by a policy',
+    description:
+      'What the policy would have decided about past actions, beside what people did decide: the latest that were decided, with the arguments that the agent proposed and the packet as it is now. With `policy` in the body that one is judged by, which need not be stored. Nothing is written.',
+    params,
+    body: ReplayRequest,
+    bodyOptional: true,
+    bodyExample: { since: '2026-02-01T00:00:00.000Z', limit: 500 },
+    nullIsAbsent: true,
+    responses: {
+      200: {
+        schema: Replayed,
+        description: 'What it would have decided.',
+        example: {
+          ...{ actions: 120, approved: 80, rejected: 0, asked: 40, agreeing: 79 },
+          disagreeing: [{ packet_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8b', person: 'reject', policy: 'approve', rule: 1 }],
+        },
+      },
+      ...failing(400, 401, 403, 404, 413, 415, 429),
+    },
+  }),
 });
 
 /** What the API declares of this noun: see `ApiPart`. */
 export const policyApi = {
   tag: { name: 'approvals', description: 'Policies, groups and delegations: who may approve what an agent wants to do.' },
   routes: policyRoutes,
-  schemas: { Policy, PolicyRequest, Step, TryRequest },
+  schemas: { Policy, PolicyRequest, ReplayRequest, Step, TryRequest },
 };

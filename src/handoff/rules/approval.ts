@@ -127,13 +127,12 @@ function openOf(step: AskedStep, began: number, now: number): Pick<OpenStep, 'fr
 
 /** The approvals that standing approvals of the people whom a step asks give at once; each person counts once. */
 function grantsOf(quorum: Quorum, index: number, from: readonly string[] | null, approvals: readonly Approval[], now: number): Approval[] {
-  if (from === null) return [];
-  const asked = namesIn(from, quorum.people);
+  const asked = from === null ? undefined : namesIn(from, quorum.people);
   const approved = whoApproved(approvals, quorum.people);
   const granted: Approval[] = [];
   for (const { id, name } of quorum.standing) {
     const key = nameKey(name);
-    if (!asked.has(key) || approved.has(key) || isSuspended(quorum.people, name)) continue;
+    if (asked?.has(key) === false || approved.has(key) || isSuspended(quorum.people, name)) continue;
     approved.add(key);
     granted.push({ step: index, name, for: null, decision: 'approve', at: textOf(now), void: false, standing_id: id });
   }

@@ -33,6 +33,8 @@ export type Command =
       /** How the person is known. */
       readonly decider?: Decider;
       readonly actor?: string | undefined;
+      /** The id for what the person lets stand. */
+      readonly standingId?: string | undefined;
     }
   | { readonly kind: 'complete'; readonly agentId: string | undefined; readonly token?: string | undefined }
   | { readonly kind: 'delete'; readonly agentId: string | undefined; readonly token?: string | undefined; readonly byAdmin?: boolean }

@@ -1,3 +1,4 @@
+import type { ActionDecision } from '../model/action.ts';
 import type { Answer, AnsweredBy } from '../model/hitl.ts';
 import type { RespondRequest } from '../model/packet.ts';
 import { type AnsweredVia, answeredPacket, type LinkDetails, partialIn, requireShown } from './answer.ts';
@@ -42,19 +43,21 @@ export interface SentDecision {
   readonly decider: Decider;
   readonly via: AnsweredVia;
   readonly link: LinkDetails | undefined;
+  /** The id for what the person lets stand. */
+  readonly standingId: string | undefined;
 }
 
 /** The decision of a person about an action. */
 export function decideAction<P extends AnyPacket>(
   packet: P,
   record: AskedRecord,
-  { answer, by, decider, via, link }: SentDecision,
+  { answer, by, decider, via, link, standingId }: SentDecision,
   { kept, facts = noFacts }: Considering,
   now: Date,
 ): Decision<P> {
   requireShown(packet, record, answer.digest);
   if (kept.approval === undefined) throw new Error('The open question of an action has no case.');
-  const considered = considerAnswer(packet, record, { answer, decider, open: kept.approval, facts }, now);
+  const considered = considerAnswer(packet, record, { answer, decider, open: kept.approval, facts, standingId }, now);
   const details = {
     ...(answer.digest === undefined ? {} : { digest: answer.digest }),
     via,
@@ -62,7 +65,10 @@ export function decideAction<P extends AnyPacket>(
     ...partialIn(answer),
     ...link,
   };
-  const events = considered.events.map((event): PacketEvent => ({ ...event, details: { ...event.details, ...details } }));
+  // What standing approvals gave was not sent with this answer.
+  const events = considered.events.map(
+    (event): PacketEvent => ('standing_id' in event.details ? event : { ...event, details: { ...event.details, ...details } }),
+  );
   const notes = answer.notes ?? null;
   return applied(
     packet,
@@ -81,6 +87,15 @@ export function considerAtTime<P extends AnyPacket>(packet: P, { kept, facts = n
   return applied(packet, latest, considered, { events: [], now, own: kept.own, searchable: false, facts });
 }
 
+/** Who answered: the person who decided just now, or whose standing approval decided; nobody where a policy or the time did. */
+function answererOf({ by, standing_id }: ActionDecision, sent: AnsweredBy | undefined): { readonly answered_by?: AnsweredBy } {
+  const last = by.at(-1);
+  if (last === undefined) return {};
+  if (standing_id === null) return sent === undefined ? {} : { answered_by: sent };
+  const { name, verified, method, key_id } = last;
+  return { answered_by: { name, verified, method, ...(key_id === null ? {} : { key_id }) } };
+}
+
 interface Applying {
   readonly events: readonly PacketEvent[];
   readonly now: Date;
@@ -97,10 +112,11 @@ interface Applying {
 function applied<P extends AnyPacket>(
   packet: P,
   record: AskedRecord,
-  { asked, open, decision, events }: Considered,
+  { asked, open, decision, events, counts = [], remembered }: Considered,
   { events: earlier, now, own, notes = null, by, details = {}, searchable, facts }: Applying,
-  rest: Partial<Decision<P>> = {},
+  before: Partial<Decision<P>> = {},
 ): Decision<P> {
+  const rest = { ...before, counts, ...(remembered === undefined ? {} : { remembered }) };
   if (decision === null) {
     const after: P = { ...packet, hitl: hitlOf({ question: record.question, asked, answer: null }) };
     const from = asked.step?.from;
@@ -114,7 +130,7 @@ function applied<P extends AnyPacket>(
     response: decision.decision,
     responded_by: decision.by.at(-1)?.name ?? actor,
     // A policy that decides about edited arguments is the one who answers.
-    ...(by === undefined || decision.by.length === 0 ? {} : { answered_by: by }),
+    ...answererOf(decision, by),
     responded_at: now.toISOString(),
     notes,
     ...(decision.by.at(-1)?.partial === true ? { partial: true } : {}),

@@ -6,7 +6,7 @@ import type { Packet, PacketSummary, PatchRequest } from '../model/packet.ts';
 import type { WebhookEvent } from '../model/webhook.ts';
 import { answeredPacket, answerTo, type EndedQuestion, partialIn, questionsEndedBy, withQuestionEnded } from './answer.ts';
 import { requireVerified, typedName } from './answered-by.ts';
-import { type Facts, type OpenCase, typed } from './approving.ts';
+import { type Facts, type OpenCase, type Remembered, typed } from './approving.ts';
 import type { Command } from './command.ts';
 import { considerAtTime, decideAction, withApproval } from './considered.ts';
 import { erase, requireKept } from './erasure.ts';
@@ -90,6 +90,10 @@ export interface Decision<P extends AnyPacket = Packet> {
   /** How the open question about an action is approved; left out when it does not change, null when it is decided. */
   readonly approval?: OpenCase | null;
   readonly own?: OwnPacket;
+  /** The counters that it increments, such as that of the uses of a standing approval. */
+  readonly counts?: readonly string[];
+  /** What a person lets stand for later actions. */
+  readonly remembered?: Remembered;
   /** The questions that the command ended. */
   readonly ended?: readonly EndedQuestion[];
   /** The id of the question that a request to ask is about, and whether it was asked before. */
@@ -286,6 +290,7 @@ function respond<P extends AnyPacket>(
     by = typedName(answer.responded_by),
     decider = typed,
     actor = `human:${answer.responded_by}`,
+    standingId,
   }: Command & { kind: 'respond' },
   now: Date,
   questions: QuestionsBefore,
@@ -296,7 +301,8 @@ function respond<P extends AnyPacket>(
   }
   if (latest.state === 'timed_out') throw new ServiceError('GONE', 'The question is overdue.');
   requireVerified(latest.question, by);
-  if (latest.question.action !== undefined) return decideAction(packet, latest, { answer, by, decider, via, link }, questions, now);
+  if (latest.question.action !== undefined)
+    return decideAction(packet, latest, { answer, by, decider, via, link, standingId }, questions, now);
   const given = answerTo(packet, latest, answer);
   const { responded_by, notes = null } = answer;
   const partial = partialIn(answer);

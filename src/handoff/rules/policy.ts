@@ -1,4 +1,5 @@
 import type { Fault } from '../../kit/errors.ts';
+import type { ActionDecision } from '../model/action.ts';
 import { groupPrefix } from '../model/people.ts';
 import type { PolicyRequest, Rule, Step, Then } from '../model/policy.ts';
 
@@ -15,7 +16,7 @@ export interface Subject {
 }
 
 /** A policy that actions are judged by. */
-export interface JudgedPolicy extends Pick<PolicyRequest, 'match' | 'rules' | 'order' | 'mode'> {
+export interface JudgedPolicy extends Pick<PolicyRequest, 'match' | 'rules' | 'order' | 'mode' | 'remember'> {
   readonly name: string;
   readonly version: number;
   /**
@@ -38,6 +39,8 @@ export interface PolicyVerdict {
   readonly version: number;
   readonly rule: number | null;
   readonly then: Then | null;
+  /** What approvers may let stand for later. */
+  readonly remember?: PolicyRequest['remember'];
 }
 
 /** What the policies of a tenant say to an action. */
@@ -69,16 +72,17 @@ export function verdictOf(
   policy: JudgedPolicy,
   subject: Subject,
 ): { readonly verdict: PolicyVerdict; readonly skipped: readonly Skipped[] } {
-  const { name, version } = policy;
+  const { name, version, remember } = policy;
   const skipped: Skipped[] = [];
+  const own = { policy: name, version, ...(remember === undefined ? {} : { remember }) };
   for (const [index, { then }] of policy.rules.entries()) {
     const path = policy.misfit(index, subject);
-    if (path === undefined) return { verdict: { policy: name, version, rule: index + 1, then }, skipped };
+    if (path === undefined) return { verdict: { ...own, rule: index + 1, then }, skipped };
     // A rule that can't be checked might have refused: nothing after it may approve.
-    if (path === null) return { verdict: { policy: name, version, rule: index + 1, then: { reject: ranOut(index + 1) } }, skipped };
+    if (path === null) return { verdict: { ...own, rule: index + 1, then: { reject: ranOut(index + 1) } }, skipped };
     skipped.push({ policy: name, rule: index + 1, path });
   }
-  return { verdict: { policy: name, version, rule: null, then: null }, skipped };
+  return { verdict: { ...own, rule: null, then: null }, skipped };
 }
 
 const ranOut = (rule: number) => `Rule ${rule} could not be checked: the arguments take too many steps.`;
@@ -126,6 +130,25 @@ export function judge(policies: readonly JudgedPolicy[], subject: Subject): Judg
 export function effectOf(verdict: PolicyVerdict | null, isBound: boolean): Then | null {
   const then = verdict?.then ?? null;
   return then !== null && 'approve' in then && !isBound ? null : then;
+}
+
+/** What a policy would have decided about a past action, beside what people decided. */
+export interface ReplayedAction {
+  readonly policy: 'approve' | 'reject' | 'ask';
+  readonly person: ActionDecision['decision'];
+  /** Undefined where there is nothing to compare: the policy would have asked, or nobody decided. */
+  readonly agrees: boolean | undefined;
+}
+
+/** A verdict beside what became of the action. Who changed the arguments did not approve the proposed ones; who answered instead let nothing run. */
+export function replayOf(
+  { then }: Pick<PolicyVerdict, 'then'>,
+  { decision: person, by }: Pick<ActionDecision, 'decision' | 'by'>,
+): ReplayedAction {
+  const policy = then === null || 'ask' in then ? 'ask' : 'approve' in then ? 'approve' : 'reject';
+  const ran = person === 'approve';
+  const agrees = policy === 'ask' || by.length === 0 ? undefined : ran === (policy === 'approve');
+  return { policy, person, agrees };
 }
 
 /** What is wrong with the rules of a policy that its schema does not see. */

@@ -1,16 +1,23 @@
+import { type Awaitable, andThen } from '../../kit/awaitable.ts';
+import type { Clock } from '../../kit/clock.ts';
 import type { Fault } from '../../kit/errors.ts';
 import type { SchemaChecks } from '../json-schema/checks.ts';
 import type { Action } from '../model/action.ts';
+import { isSamePerson } from '../model/people.ts';
 import type { People } from '../rules/approval.ts';
-import type { Facts } from '../rules/approving.ts';
+import type { Facts, GrantingStanding, StandingFit } from '../rules/approving.ts';
+import { isOfFamily, withSource } from '../rules/exclusion.ts';
 import type { Judgement, Subject } from '../rules/policy.ts';
-import type { Caller } from './authentication.ts';
+import { acts, hasRight } from '../rules/rights.ts';
+import { type Caller, type createCallerOfOrigin, familyOf } from './authentication.ts';
 import type { PolicyService } from './policies.ts';
 
 /** Where what decides about actions comes from. */
 export interface FactSources {
   readonly policies: PolicyService;
   readonly checks: SchemaChecks;
+  readonly callerOfOrigin: ReturnType<typeof createCallerOfOrigin>;
+  clock: Clock;
 }
 
 /** Thrown in a unit of work, which may not wait, when it needs a fact that is not read yet. */
@@ -52,11 +59,40 @@ class ReadFacts implements Facts {
   }
 
   people(): People {
-    return this.#fact('people', async () => (await this.#sources.policies.of(this.#tenant)).people);
+    return this.#fact('people', () => andThen(this.#sources.policies.of(this.#tenant), ({ people }) => people));
   }
 
   isBound(agent: string): boolean {
     return this.#caller?.agents?.includes(agent) ?? false;
+  }
+
+  standing(fit: StandingFit): readonly GrantingStanding[] {
+    return this.#fact(JSON.stringify(['standing', fit]), () => this.#standing(fit));
+  }
+
+  async #standing({ agent, tool, arguments_digest, among }: StandingFit): Promise<readonly GrantingStanding[]> {
+    const { policies, callerOfOrigin, clock } = this.#sources;
+    const now = clock();
+    const { standing } = await policies.of(this.#tenant);
+    const fitting = standing.filter(
+      (one) =>
+        one.agent_id === agent &&
+        one.tool === tool &&
+        (one.arguments_digest === null || one.arguments_digest === arguments_digest) &&
+        now < new Date(one.expires_at) &&
+        (among?.includes(one.id) ?? true),
+    );
+    // The keys of the asker's family never count.
+    const asker = this.#caller === undefined ? undefined : withSource([], familyOf(this.#caller));
+    const granting: GrantingStanding[] = [];
+    // biome-ignore lint/plugin: a person has approved a few calls of a tool of an agent for later, and each look-up is cached.
+    for (const { id, person: name, origin, method, key_id } of fitting) {
+      const approver = await callerOfOrigin(this.#tenant, origin);
+      if (approver === undefined || !hasRight(approver, acts.answerByLink) || !isSamePerson(approver.responder ?? '', name)) continue;
+      if (among === undefined && (asker === undefined || isOfFamily(asker, familyOf(approver)))) continue;
+      granting.push({ id, name, method, key_id });
+    }
+    return granting;
   }
 
   async #check(text: string, value: string, schema: unknown): Promise<readonly Fault[]> {
@@ -70,10 +106,16 @@ class ReadFacts implements Facts {
     );
   }
 
-  #fact<T>(name: string, read: () => Promise<T>): T {
+  #fact<T>(name: string, read: () => Awaitable<T>): T {
     if (this.#known.has(name)) return this.#known.get(name) as T;
+    const found = read();
+    if (!(found instanceof Promise)) {
+      this.#known.set(name, found);
+      return found;
+    }
+    // Begun, so that the next attempt has it.
     throw new FactNeeded(async () => {
-      this.#known.set(name, await read());
+      this.#known.set(name, await found);
     });
   }
 }

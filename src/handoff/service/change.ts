@@ -1,7 +1,8 @@
-import { notFound, ServiceError } from '../../kit/errors.ts';
+import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf, requireMatch } from '../../kit/etag.ts';
 import type { Packet } from '../model/packet.ts';
-import type { Facts } from '../rules/approving.ts';
+import { maxStanding } from '../model/standing.ts';
+import type { Facts, Remembered } from '../rules/approving.ts';
 import { asksPerson, type Command, needsWhole } from '../rules/command.ts';
 import { type KeyFamily, makesSource, requireNoSource, restrictedAction } from '../rules/exclusion.ts';
 import { type Decision, decide } from '../rules/packet.ts';
@@ -74,12 +75,13 @@ export function idempotently<Nothing extends null | undefined | never>(
  * @throws ServiceError 403 when the question excludes the key, which is its source
  */
 export function changeIn(
-  { packets, questions, trail }: Transaction,
+  transaction: Transaction,
   id: string,
   command: Command,
   at: Acting,
   { ifMatch, maxBytes = Number.POSITIVE_INFINITY, facts }: { ifMatch?: string | undefined; maxBytes?: number; facts?: Facts } = {},
 ): ChangedText {
+  const { packets, questions, trail, counters } = transaction;
   const before = needsWhole(command) ? packets.whole(id) : packets.get(id);
   if (before === undefined) throw notFound('packet');
   requireMatch(ifMatch, entityTagOf(before.revision), 'packet');
@@ -96,6 +98,8 @@ export function changeIn(
     ended = [],
     kept,
     asked,
+    counts = [],
+    remembered,
   } = decide(before, command, at.now, packets.lease(id), stored);
   const text = packets.text(id);
   if (packet === before && !isRemoved) return { packet: text, revision: before.revision, asked };
@@ -103,11 +107,25 @@ export function changeIn(
   else if (isErased) packets.erase(packet as Packet);
   else packets.save(packet, { searchable, lease, kept, source: events.some(makesSource) ? at.family : null });
   for (const question of ended) questions.insert(id, question, at.now);
+  for (const name of counts) counters.add(name, 1);
+  if (remembered !== undefined) letStand(transaction, id, remembered, at);
   const changed = isRemoved ? '' : packets.text(id);
   requireSize(text, changed, maxBytes);
   trail.append(packet, events, at);
   const token = command.kind === 'claim' ? command.terms?.token : undefined;
   return { packet: token === undefined ? changed : withToken(changed, token), revision: packet.revision, asked };
+}
+
+/** Stores an approval that a person lets stand. @throws ServiceError 409 when the tenant has too many */
+function letStand({ documents, trail }: Transaction, packet_id: string, { id, ...remembered }: Remembered, at: Acting): void {
+  if (documents.published('standing') >= maxStanding)
+    throw conflict(`The tenant has ${maxStanding} standing approvals, the maximum; revoke one first.`);
+  const now = at.now.toISOString();
+  const document = JSON.stringify({ ...remembered, packet_id, origin: at.family!.origin });
+  documents.publish({ kind: 'standing', name: id, version: 1, document, created_at: now, updated_at: now, removed_at: null });
+  const { person, agent_id, tool, scope, expires_at } = remembered;
+  const details = { standing_id: id, packet_id, person, agent_id, tool, scope, expires_at };
+  trail.audit({ event_type: 'created', resource: 'standing approval', actor: `human:${person}`, details }, at);
 }
 
 function requireSize(before: string, after: string, limit: number): void {

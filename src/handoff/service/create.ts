@@ -218,7 +218,7 @@ export function createUnder(
 /** Creates one packet. `refuseParent` makes the error for a parent that the tenant doesn't have. */
 export function createIn(
   { newId, quotas }: CreationDependencies,
-  { packets, questions, openPacketCounts, trail }: Transaction,
+  { packets, questions, openPacketCounts, trail, counters }: Transaction,
   countCreate: () => void,
   {
     request,
@@ -254,6 +254,7 @@ export function createIn(
   for (const decision of asked ?? []) {
     trail.append(decision.packet, decision.events, at);
     for (const question of decision.ended ?? []) questions.insert(packet.id, question, at.now);
+    for (const name of decision.counts ?? []) counters.add(name, 1);
   }
   if (parent !== undefined) trail.append(parent, [chained(packet, agentId)], at);
   return made;

@@ -55,7 +55,8 @@ function createChanges(parts: PacketServiceDependencies) {
       const by = answeredBy(caller, answer.responded_by);
       // A token is a program's: it counts for no policy.
       const decider = { verified: by.verified && by.method !== 'token', method: by.method, key_id: caller.key_id };
-      return change(parts, caller, id, { kind: 'respond', answer, via, by, actor, decider }, options);
+      const standingId = answer.remember && newId(clock());
+      return change(parts, caller, id, { kind: 'respond', answer, via, by, actor, decider, standingId }, options);
     },
     patch: (caller: Caller, id: string, patch: PatchRequest, { agentId, token, holder, ...options }: ChangeOptions = {}) =>
       change(
@@ -173,6 +174,10 @@ function keyOf(command: Command): string | undefined {
   return command.kind === 'patch' ? command.patch.hitl?.key : undefined;
 }
 
+/** The document of the approval that an answer lets stand. */
+const standingOf = (command: Command) =>
+  command.kind === 'respond' && command.standingId !== undefined ? { kind: 'standing' as const, name: command.standingId } : undefined;
+
 async function change(
   parts: PacketServiceDependencies,
   caller: Caller,
@@ -193,6 +198,7 @@ async function change(
       packets: [id],
       notifies: true,
       whole,
+      documentsOf: standingOf(command),
       questionsOf: asksPerson(command) ? { packetId: id, key: keyOf(command) } : undefined,
       idempotencyKey: idempotency?.key,
       work: (transaction) =>

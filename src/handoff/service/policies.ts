@@ -2,19 +2,25 @@ import { type Fault, invalid, invalidRequest } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { SchemaChecks } from '../json-schema/checks.ts';
-import type { Policy, PolicyRequest, Rule, TryRequest } from '../model/policy.ts';
+import type { Answer } from '../model/hitl.ts';
+import type { Policy, PolicyRequest, Replayed, ReplayRequest, Rule, TryRequest } from '../model/policy.ts';
 import { maxPolicies } from '../model/policy.ts';
-import { type Judgement, judge, policyFaults, policyWarnings, type Subject } from '../rules/policy.ts';
+import { subjectOf } from '../rules/action.ts';
+import { shadowCounter, shadowOutcomes } from '../rules/approving.ts';
+import { type Judgement, judge, policyFaults, policyWarnings, type ReplayedAction, replayOf, type Subject } from '../rules/policy.ts';
+import type { AskedRecord } from '../rules/question-state.ts';
 import { strictSchema } from '../rules/strict-schema.ts';
 import type { StoredDocument } from '../store/documents.ts';
 import type { Caller } from './authentication.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { createDocumentService, type DocumentNoun, type Preconditions, versionName } from './documents.ts';
+import type { PacketViews } from './packet-views.ts';
 import { PolicyCache, storedPolicy } from './policy-cache.ts';
 
 interface PolicyServiceDependencies extends Omit<ServiceDependencies, 'newId'> {
   turns: Turns;
   checks: SchemaChecks;
+  views: Pick<PacketViews, 'of'>;
 }
 
 const policyNoun: DocumentNoun = { kind: 'policy', what: 'policy', many: 'policies', field: 'name', most: maxPolicies };
@@ -26,18 +32,23 @@ const maxFaults = 50;
 const maxPolicyBytes = 64 * 1024;
 
 /** The operations on policies, and what they say to actions. */
-export function createPolicyService({ store, clock, turns, checks }: PolicyServiceDependencies) {
+export function createPolicyService({ store, clock, turns, checks, views }: PolicyServiceDependencies) {
   const documents = createDocumentService({ store, clock });
   const cache = new PolicyCache({ store, turns, checks });
 
   /** The policy of a document, with the warnings about its groups as they are now. */
   async function shown(caller: Caller, stored: StoredDocument): Promise<Policy> {
     const { people } = await cache.of(caller.tenant_number);
-    const { description = null, order = 0, match = {}, rules, mode = 'enforce' } = requestIn(stored);
+    const { description = null, order = 0, match = {}, rules, mode = 'enforce', remember = null } = requestIn(stored);
     const { agents = [], tools = [], tags = [] } = match;
     const { name, version, created_at, updated_at } = stored;
     const warnings = policyWarnings({ rules }, people.groups);
-    return { name, version, description, order, match: { agents, tools, tags }, rules, mode, warnings, created_at, updated_at };
+    const names = shadowOutcomes.map((outcome) => shadowCounter(name, version, outcome));
+    const counted = await store.of(caller).counters.values(names);
+    const [asked, approved, rejected] = names.map((counter) => counted.get(counter) ?? 0) as [number, number, number];
+    const shadow = { asked, approved, rejected };
+    const own = { name, version, description, order, match: { agents, tools, tags }, rules, mode, remember };
+    return { ...own, shadow, warnings, created_at, updated_at };
   }
 
   return {
@@ -92,11 +103,41 @@ export function createPolicyService({ store, clock, turns, checks }: PolicyServi
       return judge(await cache.ready(tenant, [policy], subject), subject);
     },
 
-    /** What a policy says to an action that need not be stored. */
-    async judgeBy(tenant: number, stored: Pick<StoredDocument, 'name' | 'version' | 'document'>, subject: Subject): Promise<Judgement> {
-      return judge(await cache.ready(tenant, [storedPolicy(stored)], subject), subject);
+    /** What a policy, stored or given, would have decided about past actions. Nothing is written. @throws ServiceError 400, 404 */
+    async replay(caller: Caller, name: string, { policy: given, ...range }: ReplayRequest): Promise<Replayed> {
+      if (given !== undefined) await requireSound(given, checks, caller.tenant_number);
+      const request = given ?? requestIn(await documents.get(caller, policyNoun, name));
+      const policy = { name, version: 0, ...request, mode: 'enforce' as const };
+      const found = { actions: 0, approved: 0, rejected: 0, asked: 0, agreeing: 0, disagreeing: [] as Replayed['disagreeing'] };
+      const past = await store.of(caller).questions.actions(rangeOf(range));
+      for (const { packet_id, record } of past) {
+        await turns.next(caller.tenant_number);
+        const view = await views.of(caller, packet_id);
+        if (view === undefined) continue;
+        const { question, asked, answer } = readJson(record) as AskedRecord & { answer: Answer };
+        const subject = subjectOf(view.packet, question.action!, question.action!.arguments, asked.asked_by.agent_id);
+        const { verdict } = judge(await cache.ready(caller.tenant_number, [policy], subject), subject);
+        if (verdict !== null) addReplayed(found, packet_id, replayOf(verdict, answer.decision!), verdict.rule);
+      }
+      return found;
     },
   };
+}
+
+/** What is read for a replay. */
+const rangeOf = ({ since, until, limit = 1000 }: Omit<ReplayRequest, 'policy'>) => ({
+  since: since === undefined ? undefined : new Date(since).toISOString(),
+  until: until === undefined ? undefined : new Date(until).toISOString(),
+  limit,
+});
+
+function addReplayed(found: Replayed, packet_id: string, { policy, person, agrees }: ReplayedAction, rule: number | null): void {
+  found.actions += 1;
+  if (policy === 'approve') found.approved += 1;
+  else if (policy === 'reject') found.rejected += 1;
+  else found.asked += 1;
+  if (agrees === true) found.agreeing += 1;
+  if (agrees === false) found.disagreeing.push({ packet_id, person, policy, rule });
 }
 
 export type PolicyService = ReturnType<typeof createPolicyService>;

@@ -6,6 +6,7 @@ import type { Delegation } from '../model/delegation.ts';
 import type { Group } from '../model/group.ts';
 import type { PolicyRequest, Rule } from '../model/policy.ts';
 import type { Absence, People } from '../rules/approval.ts';
+import type { Remembered } from '../rules/approving.ts';
 import { inOrder, type JudgedPolicy, matching, type Subject } from '../rules/policy.ts';
 import { strictSchema } from '../rules/strict-schema.ts';
 import type { StoredDocument } from '../store/documents.ts';
@@ -18,7 +19,22 @@ export interface Published {
   /** In the order in which they are tried. */
   readonly policies: readonly StoredPolicy[];
   readonly people: People;
+  readonly standing: readonly StoredStanding[];
 }
+
+/** An approval that stands, as stored. */
+export interface StoredStanding extends Omit<Remembered, 'id'> {
+  readonly id: string;
+  /** The origin of the caller who gave it: while that may answer, it stands. */
+  readonly origin: string;
+  readonly packet_id: string;
+}
+
+/** A stored document as an approval that stands. */
+export const storedStanding = ({ name, document }: Pick<StoredDocument, 'name' | 'document'>): StoredStanding => ({
+  ...(readJson(document) as Omit<StoredStanding, 'id'>),
+  id: name,
+});
 
 /** A policy as stored. */
 export type StoredPolicy = Omit<JudgedPolicy, 'misfit'>;
@@ -63,14 +79,16 @@ export class PolicyCache {
 
   async #read(tenant: number): Promise<Published> {
     const { documents, people } = this.#parts.store.whole(tenant);
-    const [policies, groups, delegations, known] = await Promise.all([
+    const [policies, groups, delegations, standing, known] = await Promise.all([
       documents.all('policy'),
       documents.all('group'),
       documents.all('delegation'),
+      documents.all('standing'),
       people.all(),
     ]);
     return {
       policies: inOrder(policies.map(storedPolicy)),
+      standing: standing.map(storedStanding),
       people: {
         groups: new Map([
           ...providerGroups(known),

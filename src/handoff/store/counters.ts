@@ -89,6 +89,17 @@ function reads({ database }: ReadDependencies) {
           .executeTakeFirst();
         return row?.value ?? 0;
       },
+      /** The values of counters, by name; those that were never added to are left out. */
+      async values(names: readonly string[]): Promise<ReadonlyMap<string, number>> {
+        if (names.length === 0) return new Map();
+        const rows = await database.reads
+          .selectFrom('counters')
+          .select(['name', 'value'])
+          .where('tenant', '=', tenant)
+          .where('name', 'in', names)
+          .execute();
+        return new Map(rows.map(({ name, value }) => [name, Number(value)]));
+      },
     }),
     ofAll: {
       /** Deletes the counters of days before `day`, up to `limit`; returns how many. */

@@ -6,10 +6,10 @@ import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
 
 /**
- * The kinds of documents: contracts of agents by the agent's id, policies, groups and schedules by name, delegations by the person, and
- * the versions of policies by `name@version`, which stay for the questions that were asked with them.
+ * The kinds of documents: contracts of agents by the agent's id, policies, groups and schedules by name, delegations by the person, standing
+ * approvals by their id, and the versions of policies by `name@version`, which stay for the questions that were asked with them.
  */
-export type DocumentKind = 'contract' | 'policy' | 'policy_version' | 'group' | 'delegation' | 'schedule';
+export type DocumentKind = 'contract' | 'policy' | 'policy_version' | 'group' | 'delegation' | 'schedule' | 'standing';
 
 declare module './tables.ts' {
   interface Tables {
@@ -31,7 +31,7 @@ declare module './tables.ts' {
 /** The documents that a unit needs. */
 export interface DocumentNeeds {
   /** The documents to lock, of one kind each; the tenant's documents of these kinds are counted. */
-  readonly documentsOf?: { readonly kind: DocumentKind; readonly name: string };
+  readonly documentsOf?: { readonly kind: DocumentKind; readonly name: string } | undefined;
 }
 
 /** A stored document. A removed one is empty. */
@@ -151,7 +151,7 @@ function reads({ database }: ReadDependencies) {
     /** The versions of all contracts, by the id of the agent. */
     contractVersions: () => contractVersionsOf(database.reads, tenant, sight?.agents),
     /** All documents of a kind, by name. Kinds that callers may have many of are read in pages. */
-    all: (kind: 'policy' | 'group' | 'delegation'): Promise<StoredDocument[]> =>
+    all: (kind: 'policy' | 'group' | 'delegation' | 'standing'): Promise<StoredDocument[]> =>
       publishedOf(database.reads, tenant, kind).select(columns).orderBy('name').execute(),
     /** The documents of a kind after a name, by name. */
     page: (kind: DocumentKind, after: string, limit: number): Promise<StoredDocument[]> =>
@@ -168,5 +168,5 @@ function reads({ database }: ReadDependencies) {
   return { ofTenant };
 }
 
-/** What is published under names: contracts, policies, groups, delegations. */
+/** What is published under names: contracts, policies, groups, delegations, standing approvals. */
 export const documents = { writes, reads };

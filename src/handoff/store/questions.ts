@@ -26,6 +26,8 @@ declare module './tables.ts' {
       shown: string | null;
       replaced_by: string | null;
       ended_at: string;
+      /** 1 for one about an action that was decided. */
+      decided: number;
     };
   }
 }
@@ -37,9 +39,9 @@ export interface QuestionNeeds {
 }
 
 /** A stored question. */
-export type StoredQuestion = Omit<RowOf<'questions'>, 'tenant'>;
+export type StoredQuestion = Omit<RowOf<'questions'>, 'tenant' | 'decided'>;
 
-type NewQuestion = Omit<StoredQuestion, 'seq'>;
+type NewQuestion = Omit<StoredQuestion, 'seq'> & Pick<RowOf<'questions'>, 'decided'>;
 
 /** The ended questions of a tenant's packets: those that units named, and new ones. */
 export class QuestionBuffer {
@@ -69,6 +71,7 @@ export class QuestionBuffer {
       shown,
       replaced_by,
       ended_at: now.toISOString(),
+      decided: answer?.decision === undefined ? 0 : 1,
     });
   }
 }
@@ -129,6 +132,13 @@ export interface QuestionPage {
   readonly key: string | undefined;
 }
 
+/** Which decided questions to read. */
+export interface DecidedRange {
+  readonly since: string | undefined;
+  readonly until: string | undefined;
+  readonly limit: number;
+}
+
 /** The most characters of the questions of a page, which has at least one: what was shown may be as long as a packet. */
 const maxPageLength = 4 * 1024 * 1024;
 
@@ -144,6 +154,20 @@ function reads({ database: { reads: db } }: ReadDependencies) {
           (tenant) => ofPacket(tenant, packetId).select(columns).where('question_id', '=', questionId).executeTakeFirst(),
           undefined,
         ),
+
+      /** The latest decided questions about actions, in a time. */
+      actions: ({ since, until, limit }: DecidedRange): Promise<Pick<StoredQuestion, 'packet_id' | 'record'>[]> =>
+        db
+          .selectFrom('questions')
+          .select(['packet_id', 'record'])
+          .where('tenant', '=', scope.tenant)
+          // As in the partial index.
+          .where('decided', '=', sql.lit(1))
+          .$if(since !== undefined, (decided) => decided.where('ended_at', '>=', since!))
+          .$if(until !== undefined, (decided) => decided.where('ended_at', '<', until!))
+          .orderBy('ended_at', 'desc')
+          .limit(limit)
+          .execute(),
 
       /** The ended questions of a packet after one, oldest first, and whether there are more. */
       page: (packetId: string, page: QuestionPage): Awaitable<FoundQuestions> =>

@@ -25,6 +25,10 @@ test('an action is asked about, listed and decided, and policies, groups and del
     /[0-9a-f-]{36}/.exec(await succeed('approvals', 'ask', '--agent', 'a', '--tool', 'pay', '--call-id', 'c', '--quiet')) ?? [];
   assert.match(await succeed('approvals', 'list'), new RegExp(`${id} +a +pay`));
   refused(await bench.run(['approvals', 'decide', id, '--decision', 'approve', '--by', 'dana']), 1, /another key/);
+  assert.match(await succeed('policies', 'replay', 'refunds'), /"actions": 0/);
+  assert.match(await succeed('policies', 'replay', 'other', policyFile, '--limit', '5'), /"disagreeing": \[\]/);
+  assert.match(await succeed('standing', 'list'), /No standing approvals/);
+  refused(await bench.run(['standing', 'remove', id]), 1, /no standing approval/i);
   for (const args of [
     ['policies', 'remove', 'refunds'],
     ['groups', 'remove', 'finance'],

@@ -70,6 +70,7 @@ for (const store of stores) {
           arguments_digest: packet.hitl.action.arguments_digest,
           message: null,
           policy: null,
+          standing_id: null,
         },
       });
       assert.equal(Date.parse(valid_until) - Date.parse(decided_at), 86_400_000);
@@ -206,6 +207,158 @@ for (const store of stores) {
       assert.deepEqual(done.body.hitl.decision.policy, { name: 'refunds', version: 1, rule: 2 });
     });
 
+    test('an approval that a person lets stand counts as that approval, wherever a step asks the person, until it ends [H690, H691]', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['ann', 'bob']);
+      const listed = async () => (await service.call('GET', '/standing-approvals')).body.standing_approvals;
+      const approve = (id: string, name: string, remember?: object) =>
+        decide(service, id, { decision: 'approve', responded_by: name, ...(remember && { remember }) }, { key: of[name]! });
+      const day = { scope: 'tool', seconds: 86_400 };
+      // Without a policy anybody is asked, and an approval may stand for 30 days.
+      const first = await asked(service, agent, { call_id: 'a' });
+      assert.deepEqual([(await approve(first.id, 'ann', { ...day, seconds: 2_592_001 })).status], [400]);
+      const refused = await decide(service, first.id, { decision: 'reject', responded_by: 'ann', remember: day }, { key: of.ann! });
+      assert.deepEqual([refused.status, refused.body.field], [400, 'remember']);
+      assert.equal((await approve(first.id, 'ann', { scope: 'call', seconds: 86_400 })).status, 200);
+      const [{ id: standing, ...shown }] = await listed();
+      assert.deepEqual(
+        { ...shown, arguments_digest: null },
+        {
+          ...{ person: 'ann', agent_id: 'refunds', tool: 'refund', scope: 'call', arguments_digest: null, packet_id: first.id, uses: 0 },
+          ...{ created_at: service.clock.read().toISOString() },
+          expires_at: new Date(service.clock.read().getTime() + 86_400_000).toISOString(),
+        },
+      );
+      assert.equal(shown.arguments_digest, first.hitl.action.arguments_digest);
+      const same = await asked(service, agent, { call_id: 'b' });
+      assert.deepEqual([same.status, same.hitl.response, same.hitl.decision.standing_id], ['claimed', 'approve', standing]);
+      const [by] = same.hitl.decision.by;
+      assert.deepEqual([by.name, by.verified, by.method, same.hitl.answered_by.name], ['ann', true, 'key', 'ann']);
+      const given = (await historyOf(service, same.id)).find(({ event_type }) => event_type === 'approval_given')!;
+      assert.deepEqual([given.actor, given.details.standing_id], ['human:ann', standing]);
+      assert.equal((await listed())[0].uses, 1);
+      assert.equal((await start(service, same.id, same.hitl.decision.arguments_digest, { key: agent })).status, 201);
+      // Neither for other arguments or another tool, nor for a key that is not bound to the agent.
+      const open = async (more: object, options: CallOptions = { key: agent }) =>
+        (await ask(service, requestFor(more), options)).body.status as string;
+      assert.equal(await open({ call_id: 'c', arguments: { amount: 1 } }), 'awaiting_human');
+      assert.equal(await open({ call_id: 'd', tool: 'pay' }), 'awaiting_human');
+      assert.equal(await open({ call_id: 'e' }, {}), 'awaiting_human');
+
+      // A policy says what may stand, and a standing approval is one of a count.
+      const steps = [{ from: ['ann', 'bob'], count: 2 }];
+      const rules = [
+        { when: { properties: { arguments: { properties: { amount: { maximum: 1000 } } } } }, then: { ask: steps } },
+        { then: { reject: 'too large' } },
+      ];
+      await put(service, '/policies/refunds', { rules });
+      const two = await asked(service, agent, { call_id: 'f' });
+      assert.deepEqual([two.status, two.hitl.step.given, two.hitl.approvals[0].standing_id], ['awaiting_human', 1, standing]);
+      assert.equal((await approve(two.id, 'ann')).body.code, 'ALREADY_APPROVED');
+      const forbidden = await approve(two.id, 'bob', day);
+      assert.deepEqual([forbidden.status, forbidden.body.field], [400, 'remember'], 'the policy allows nothing to stand');
+      await put(service, '/policies/refunds', { rules, remember: { scope: 'call', max_seconds: 60 } });
+      const three = await asked(service, agent, { call_id: 'g' });
+      for (const remember of [day, { scope: 'call', seconds: 61 }])
+        assert.equal((await approve(three.id, 'bob', remember)).status, 400, JSON.stringify(remember));
+      assert.equal((await approve(three.id, 'bob', { scope: 'call', seconds: 60 })).body.status, 'claimed');
+      const four = await asked(service, agent, { call_id: 'h' });
+      assert.deepEqual([four.status, four.hitl.decision.by.length], ['claimed', 2]);
+      // A rule that rejects wins, and what has expired counts no more.
+      await put(service, '/policies/refunds', { rules: [{ then: { reject: 'frozen' } }] });
+      assert.equal((await asked(service, agent, { call_id: 'i' })).hitl.response, 'reject');
+      await put(service, '/policies/refunds', { rules });
+      service.clock.turn(60);
+      assert.equal((await asked(service, agent, { call_id: 'j' })).hitl.step.given, 1);
+
+      // It is revoked by its person or with manage, and ends with the right to approve.
+      const foreign = await service.call('DELETE', `/standing-approvals/${standing}`, { key: of.bob! });
+      assert.equal(foreign.status, 403);
+      const left = await asked(service, agent, { call_id: 'k' });
+      assert.equal(left.hitl.step.given, 1);
+      assert.equal((await service.call('DELETE', `/standing-approvals/${standing}`, { key: of.ann! })).status, 204);
+      assert.equal((await service.call('DELETE', `/standing-approvals/${standing}`)).status, 404);
+      assert.equal((await asked(service, agent, { call_id: 'l' })).hitl.step.given, 0);
+      const again = await asked(service, agent, { call_id: 'm', tool: 'pay' });
+      await service.call('DELETE', '/policies/refunds');
+      const free = await asked(service, agent, { call_id: 'n', tool: 'pay' });
+      assert.equal(again.status, 'awaiting_human');
+      assert.equal((await approve(free.id, 'bob', day)).status, 200);
+      assert.equal((await asked(service, agent, { call_id: 'o', tool: 'pay' })).status, 'claimed');
+      const { body: keys } = await service.call('GET', '/keys');
+      for (const { id, responder } of keys.filter(({ responder }: { responder: string }) => responder === 'bob'))
+        assert.equal((await service.call('DELETE', `/keys/${id}`)).status, 204, responder);
+      assert.equal((await asked(service, agent, { call_id: 'p', tool: 'pay' })).status, 'awaiting_human', 'bob may approve no more');
+    });
+
+    test('a policy in shadow decides nothing, and counts what it would have done [H692]', async () => {
+      const service = await shareService(store);
+      const { agent } = await keysOf(service, []);
+      const of = (amount: number) => ({
+        properties: { arguments: { properties: { amount: { type: 'number', maximum: amount } }, required: ['amount'] } },
+      });
+      const rules = [
+        { when: of(10), then: { approve: 'small' } },
+        { when: of(100), then: { reject: 'middle' } },
+      ];
+      await put(service, '/policies/tried', { mode: 'shadow', rules });
+      for (const [index, amount] of [5, 5, 50, 500].entries())
+        assert.equal((await asked(service, agent, { arguments: { amount }, call_id: `s${index}` })).status, 'awaiting_human');
+      // For a key that is bound to no agent, a rule approves nothing.
+      assert.equal((await ask(service, requestFor({ arguments: { amount: 5 }, call_id: 'u' }))).status, 201);
+      const counts = async () => (await service.call('GET', '/policies/tried')).body.shadow;
+      assert.deepEqual(await counts(), { asked: 2, approved: 2, rejected: 1 });
+      await put(service, '/policies/tried', { mode: 'shadow', rules: [{ then: { approve: 'all' } }] });
+      assert.deepEqual(await counts(), { asked: 0, approved: 0, rejected: 0 }, 'another version');
+    });
+
+    test('a replay says what a policy would have decided, beside what people did decide [H693]', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['ann']);
+      const decided: Record<string, string> = {};
+      for (const [amount, body] of [
+        [5, { decision: 'approve' }],
+        [20, { decision: 'reject' }],
+        [30, { decision: 'edit', arguments: { amount: 3 } }],
+        [500, { decision: 'approve' }],
+        [5000, { decision: 'reject' }],
+      ] as const) {
+        const { id } = await asked(service, agent, { arguments: { amount }, call_id: `r${amount}` });
+        assert.equal((await decide(service, id, { ...body, responded_by: 'ann' }, { key: of.ann! })).status, 200);
+        decided[amount] = id;
+        service.clock.turn(60);
+      }
+      await asked(service, agent, { call_id: 'open' });
+      const up = (maximum: number) => ({
+        properties: { arguments: { properties: { amount: { type: 'number', maximum } }, required: ['amount'] } },
+      });
+      const rules = [
+        { when: up(50), then: { approve: 'small' } },
+        { when: up(1000), then: { ask: [{ from: ['ann'] }] } },
+        { then: { reject: 'large' } },
+      ];
+      const replay = (name: string, body: object = {}) => service.call('POST', `/policies/${name}/replay`, { body });
+      const { body: found } = await replay('new', { policy: { match: { tools: ['refund'] }, rules } });
+      assert.deepEqual(found, {
+        ...{ actions: 5, approved: 3, rejected: 1, asked: 1, agreeing: 2 },
+        disagreeing: [
+          { packet_id: decided[30], person: 'edit', policy: 'approve', rule: 1 },
+          { packet_id: decided[20], person: 'reject', policy: 'approve', rule: 1 },
+        ],
+      });
+      assert.equal((await replay('new')).status, 404, 'nothing is stored');
+      assert.equal((await replay('new', { policy: { rules: [{ when: { type: 'nothing' }, then: { approve: 'x' } }] } })).status, 400);
+      await put(service, '/policies/refunds', { mode: 'shadow', rules });
+      assert.equal((await replay('refunds')).body.actions, 5);
+      assert.equal((await replay('refunds', { limit: 2 })).body.actions, 2);
+      const until = new Date(service.clock.read().getTime() - 150_000).toISOString();
+      assert.deepEqual(
+        [(await replay('refunds', { until })).body.actions, (await replay('refunds', { since: until })).body.actions],
+        [3, 2],
+      );
+      assert.equal((await replay('refunds', { policy: { match: { tools: ['pay'] }, rules } })).body.actions, 0);
+    });
+
     test('an edit makes the arguments new: earlier approvals are void, and the policy judges them again [H558]', async () => {
       const service = await shareService(store);
       const { agent, of } = await keysOf(service, ['ann', 'bob', 'cyd']);
@@ -335,7 +488,7 @@ for (const store of stores) {
       const sent = await a2a(
         service,
         'SendMessage',
-        { message: { messageId: 'm', role: 'ROLE_USER', taskId: id, parts: [{ data }] } },
+        { message: { messageId: 'm', role: 'ROLE_USER', taskId: id, parts: [{ data }] }, configuration: { returnImmediately: true } },
         { key },
       );
       assert.equal(sent.status, 200, sent.text);

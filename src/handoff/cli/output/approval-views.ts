@@ -2,6 +2,7 @@ import type { Delegation } from '../../model/delegation.ts';
 import type { Group } from '../../model/group.ts';
 import type { Packet, PacketSummary } from '../../model/packet.ts';
 import type { Policy } from '../../model/policy.ts';
+import type { StandingApproval } from '../../model/standing.ts';
 import type { Column } from './table.ts';
 
 export const approvalColumns: readonly Column<Packet | PacketSummary>[] = [
@@ -34,4 +35,14 @@ export const delegationColumns: readonly Column<Delegation>[] = [
   { title: 'TO', value: ({ to }) => to },
   { title: 'FROM', value: ({ from }) => from },
   { title: 'UNTIL', value: ({ until }) => until },
+];
+
+export const standingColumns: readonly Column<StandingApproval>[] = [
+  { title: 'ID', value: ({ id }) => id },
+  { title: 'PERSON', value: ({ person }) => person },
+  { title: 'AGENT', value: ({ agent_id }) => agent_id },
+  { title: 'TOOL', value: ({ tool }) => tool },
+  { title: 'SCOPE', value: ({ scope }) => scope },
+  { title: 'UNTIL', value: ({ expires_at }) => expires_at },
+  { title: 'USES', value: ({ uses }) => uses },
 ];

@@ -108,8 +108,9 @@ export const first: Migration = {
       questions: [
         `create table questions (
           ${seq}, tenant ${number} not null, packet_id ${text} not null, question_id ${text} not null, key text, state text not null,
-          record text not null, shown text, replaced_by ${text}, ended_at ${text} not null${bySeq})`,
+          record text not null, shown text, replaced_by ${text}, ended_at ${text} not null, decided integer not null${bySeq})`,
         `create index questions_of_packet on questions (tenant, packet_id${ordered})`,
+        `create index questions_decided on questions (tenant, ended_at) where decided = 1`,
       ],
       packet_tags: [
         `create table packet_tags (tenant ${number} not null, tag ${text} not null, packet_id ${text} not null,

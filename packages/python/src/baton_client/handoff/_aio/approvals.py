@@ -309,6 +309,34 @@ class Approvals(AsyncConnection):
         )
         return answer
 
+    async def replay_policy(
+        self,
+        name: str,
+        *,
+        body: types.ReplayRequest | None = None,
+        timeout: float | None = None,
+    ) -> types.ReplayPolicyAnswer:
+        """Judge past actions by a policy.
+
+        What the policy would have decided about past actions, beside what people did decide:
+        the latest that were decided, with the arguments that the agent proposed and the
+        packet as it is now. With `policy` in the body that one is judged by, which need not
+        be stored. Nothing is written.
+
+        Needs a key with the scope `read` or `manage`.
+
+        Args:
+            name: The name of the policy.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.ReplayPolicyAnswer = await self._send(
+            "POST",
+            f"/api/v1/policies/{segment(name)}/replay",
+            body={} if body is None else body,
+            timeout=timeout,
+        )
+        return answer
+
     async def put_group(
         self,
         name: str,
@@ -561,5 +589,71 @@ class Approvals(AsyncConnection):
         return self._pages(
             self.list_delegations,
             limit=limit,
+            timeout=timeout,
+        )
+
+    async def list_standing_approvals(
+        self,
+        *,
+        limit: int | None = None,
+        cursor: str | None = None,
+        timeout: float | None = None,
+    ) -> types.ListStandingApprovalsAnswer:
+        """List standing approvals.
+
+        What people have approved for later, the oldest first, also what has expired. Pass
+        `next_cursor` as `cursor` for the next page.
+
+        Needs a key with the scope `read` or `respond`.
+
+        Args:
+            limit: The maximum number of items to return; 50 if left out.
+            cursor: The `next_cursor` of the previous page.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        answer: types.ListStandingApprovalsAnswer = await self._send(
+            "GET",
+            "/api/v1/standing-approvals",
+            query={
+                "limit": limit,
+                "cursor": cursor,
+            },
+            timeout=timeout,
+        )
+        return answer
+
+    def iter_list_standing_approvals(
+        self,
+        *,
+        limit: int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncIterator[types.StandingApproval]:
+        """All items of all pages of `list_standing_approvals`; `limit` is the size of a page."""
+        return self._pages(
+            self.list_standing_approvals,
+            limit=limit,
+            timeout=timeout,
+        )
+
+    async def delete_standing_approval(
+        self,
+        id: str,
+        *,
+        timeout: float | None = None,
+    ) -> None:
+        """Revoke a standing approval.
+
+        It counts no more. Needs the scope `manage`, or `respond` and a key with its person as
+        `responder`.
+
+        Needs a key with the scope `manage` or `respond`.
+
+        Args:
+            id: The id.
+            timeout: Seconds to wait for the answer, instead of those of the client.
+        """
+        await self._send(
+            "DELETE",
+            f"/api/v1/standing-approvals/{segment(id)}",
             timeout=timeout,
         )

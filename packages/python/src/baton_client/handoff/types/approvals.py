@@ -6,10 +6,11 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 from ..._compat import NotRequired
-from .common import Action, Artifact, Priority, Timeout, Turn
+from .common import Action, Artifact, HitlDecisionDecision, Priority, Timeout, Turn
 
 ExecutionStatus = Literal["started", "succeeded", "failed"]
 StepOnTimeout = Literal["reject", "next", "keep"]
+ReplayPolicyAnswerDisagreeingPolicy = Literal["approve", "reject", "ask"]
 
 
 class ApprovalRequest(TypedDict):
@@ -90,6 +91,8 @@ class Policy(TypedDict):
     rules: list[PolicyRules]
     """The first rule that fits decides; if none fits, anybody who may answer is asked."""
     mode: Literal["enforce", "shadow"]
+    remember: PolicyRemember | None
+    shadow: PolicyShadow
     warnings: list[str]
     """What will probably not work as it should, one sentence each."""
     created_at: str
@@ -127,6 +130,18 @@ class PolicyRulesThen(TypedDict):
     """The steps, one after the other."""
 
 
+class PolicyRemember(TypedDict):
+    scope: Literal["call", "tool"]
+    max_seconds: int
+
+
+class PolicyShadow(TypedDict):
+    asked: int
+    """Actions about which it would have asked somebody."""
+    approved: int
+    rejected: int
+
+
 class PolicyRequest(TypedDict):
     description: NotRequired[str | None]
     """What the policy is for."""
@@ -140,6 +155,8 @@ class PolicyRequest(TypedDict):
     """`shadow`: it decides nothing; what it would have decided is recorded. `enforce` if left
     out.
     """
+    remember: NotRequired[PolicyRequestRemember | None]
+    """What approvers may let stand for later actions; nothing if left out."""
 
 
 class PolicyRequestMatch(TypedDict):
@@ -171,6 +188,25 @@ class PolicyRequestRulesThen(TypedDict):
     """The reason. The action is rejected without a person."""
     ask: NotRequired[list[Step] | None]
     """The steps, one after the other."""
+
+
+class PolicyRequestRemember(TypedDict):
+    """What approvers may let stand for later actions; nothing if left out."""
+
+    scope: Literal["call", "tool"]
+    """`call`: the same call; `tool`: any call of the tool too."""
+    max_seconds: int
+    """How long at most."""
+
+
+class ReplayRequest(TypedDict):
+    policy: NotRequired[PolicyRequest | None]
+    since: NotRequired[str | None]
+    """Only actions that were decided from then on. A date or date-time of ISO 8601."""
+    until: NotRequired[str | None]
+    """Only actions that were decided before then. A date or date-time of ISO 8601."""
+    limit: NotRequired[int | None]
+    """The most past actions to read, the latest first; 1,000 if left out."""
 
 
 Step = TypedDict(
@@ -256,6 +292,28 @@ DelegationRequest = TypedDict(
 )
 
 
+class StandingApproval(TypedDict):
+    id: str
+    """A UUID."""
+    person: str
+    """Whose approval it is."""
+    agent_id: str
+    """The agent for whose calls it stands, asked for with a key that is bound to it."""
+    tool: str
+    scope: Literal["call", "tool"]
+    """`call`: the same arguments; `tool`: any."""
+    arguments_digest: str | None
+    """The SHA-256 of the canonical JSON (RFC 8785) of the arguments; null for any."""
+    packet_id: str
+    """The packet in which it was given."""
+    created_at: str
+    """When it was given."""
+    expires_at: str
+    """Until when it stands."""
+    uses: int
+    """How often it has counted as the approval of its person."""
+
+
 class StartExecutionRequest(TypedDict):
     arguments_digest: str
     """The `hitl.decision.arguments_digest` of what is executed: the SHA-256 of the canonical
@@ -300,6 +358,29 @@ class TryPoliciesAnswerSkipped(TypedDict):
     """The part of `match`, or of the action, that does not fit."""
 
 
+class ReplayPolicyAnswer(TypedDict):
+    actions: int
+    """The past actions that the policy matches."""
+    approved: int
+    """Those that a rule would have approved."""
+    rejected: int
+    asked: int
+    """Those about which somebody would have been asked."""
+    agreeing: int
+    """Those that a rule would have decided as people did."""
+    disagreeing: list[ReplayPolicyAnswerDisagreeing]
+    """Those that a rule would have decided otherwise."""
+
+
+class ReplayPolicyAnswerDisagreeing(TypedDict):
+    packet_id: str
+    person: HitlDecisionDecision
+    """What people decided."""
+    policy: ReplayPolicyAnswerDisagreeingPolicy
+    """What the policy would have decided."""
+    rule: int | None
+
+
 class ListGroupsAnswer(TypedDict):
     groups: list[Group]
     next_cursor: str | None
@@ -307,4 +388,9 @@ class ListGroupsAnswer(TypedDict):
 
 class ListDelegationsAnswer(TypedDict):
     delegations: list[Delegation]
+    next_cursor: str | None
+
+
+class ListStandingApprovalsAnswer(TypedDict):
+    standing_approvals: list[StandingApproval]
     next_cursor: str | None

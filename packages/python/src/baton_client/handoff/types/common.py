@@ -506,6 +506,7 @@ HitlApprovals = TypedDict(
         "method": "Method",
         "key_id": "str | None",
         "partial": "NotRequired[bool]",
+        "standing_id": "NotRequired[str]",
     },
 )
 
@@ -558,6 +559,8 @@ class HitlDecision(TypedDict):
     """Who decided; empty where a rule or the time did."""
     policy: HitlDecisionPolicy | None
     """The policy that decided or whose steps were asked; null without one."""
+    standing_id: str | None
+    """The standing approval that gave the last approval; null: none did."""
 
 
 HitlDecisionBy = TypedDict(

@@ -290,6 +290,7 @@ class RespondRequest(TypedDict):
     """The whole arguments as the person changed them, with the decision `edit`."""
     message: NotRequired[str | None]
     """What the person says to the agent: required with `respond`, optional with `reject`."""
+    remember: NotRequired[RespondRequestRemember | None]
     response: NotRequired[str | None]
     """The person's answer; the history keeps it. Required unless the question has a schema."""
     data: NotRequired[dict[str, Any] | None]
@@ -304,6 +305,13 @@ class RespondRequest(TypedDict):
     """Additional remarks."""
     partial: NotRequired[bool | None]
     """Whether the page left out text of the packet and the person answered without opening it."""
+
+
+class RespondRequestRemember(TypedDict):
+    scope: Literal["call", "tool"]
+    """`call`: the same tool with the same arguments; `tool`: with any."""
+    seconds: int
+    """How long it stands."""
 
 
 class HistoryEvent(TypedDict):
