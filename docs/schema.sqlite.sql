@@ -100,9 +100,11 @@ CREATE TABLE contents (packet integer primary key, tenant integer not null, cont
 
 CREATE TABLE questions (
   seq integer primary key autoincrement, tenant integer not null, packet_id text not null, question_id text not null, key text, state text not null,
-  record text not null, shown text, replaced_by text, ended_at text not null);
+  record text not null, shown text, replaced_by text, ended_at text not null, decided integer not null);
 
 CREATE INDEX questions_of_packet on questions (tenant, packet_id);
+
+CREATE INDEX questions_decided on questions (tenant, ended_at) where decided = 1;
 
 CREATE TABLE packet_tags (tenant integer not null, tag text not null, packet_id text not null,
   primary key (tenant, tag, packet_id)) without rowid;
