@@ -30,7 +30,7 @@ import { keyHandlers } from './http/keys.ts';
 import { createHandoffMetrics } from './http/metrics.ts';
 import { packetHandlers } from './http/packets.ts';
 import { peopleHandlers } from './http/people.ts';
-import { delegationHandlers, groupHandlers, policyHandlers, standingHandlers } from './http/policies.ts';
+import { delegationHandlers, groupHandlers, policyHandlers } from './http/policies.ts';
 import { questionHandlers } from './http/questions.ts';
 import { createLocalCounters, createSharedCounters } from './http/request-counters.ts';
 import { scheduleHandlers } from './http/schedules.ts';
@@ -75,7 +75,6 @@ import { createPolicyService } from './service/policies.ts';
 import { createPushService } from './service/pushes.ts';
 import { createQuestionService } from './service/questions.ts';
 import { createScheduleService } from './service/schedules.ts';
-import { createStandingService } from './service/standing.ts';
 import { createStatsService } from './service/stats.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createTrailService } from './service/trail.ts';
@@ -358,7 +357,6 @@ function createServices(
     erasures: createErasureService({ ...parts, views, retentionDays: settings.retentionDays }),
     groups: createGroupService(parts),
     delegations: createDelegationService(parts),
-    standing: createStandingService(parts),
     waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
     notices: createNoticeService({ views, clock, answerLinks, publicUrl }),
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl, signIn }),
@@ -400,7 +398,6 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
     ...approvalHandlers(services.approvals, services.executions),
     ...erasureHandlers(services.erasures),
     ...policyHandlers(services.policies),
-    ...standingHandlers(services.standing),
     ...groupHandlers(services.groups),
     ...delegationHandlers(services.delegations),
     ...scheduleHandlers(services.schedules),

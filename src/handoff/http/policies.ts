@@ -3,11 +3,10 @@ import { HttpResponse } from '../../kit/http/response.ts';
 import type { DelegationService } from '../service/delegations.ts';
 import type { GroupService } from '../service/groups.ts';
 import type { PolicyService } from '../service/policies.ts';
-import type { StandingService } from '../service/standing.ts';
 import { documentAnswer, preconditionsIn } from './documents.ts';
 import { handlersOf } from './handlers.ts';
 
-/** The handlers of the routes of policies. */
+/** The handlers of the routes of policies and standing approvals. */
 export const policyHandlers = (policies: PolicyService) =>
   handlersOf({
     putPolicy: async ({ params, body }, { caller, headers }) => {
@@ -23,6 +22,8 @@ export const policyHandlers = (policies: PolicyService) =>
     listPolicies: ({ query }, { caller, signal }) => policies.list(caller, query, signal),
     tryPolicies: ({ body }, { caller }) => policies.try(caller, body),
     replayPolicy: ({ params, body }, { caller }) => policies.replay(caller, params.name, body ?? {}),
+    listStandingApprovals: ({ query }, { caller, signal }) => policies.standing.list(caller, query, signal),
+    deleteStandingApproval: ({ params }, { caller }) => policies.standing.remove(caller, params.id),
   });
 
 /** The handlers of the routes of groups. */
@@ -47,11 +48,4 @@ export const delegationHandlers = (delegations: DelegationService) =>
     getDelegation: async ({ params }, { caller }) => documentAnswer(await delegations.get(caller, params.person)),
     deleteDelegation: ({ params }, { caller, headers }) => delegations.remove(caller, params.person, preconditionsIn(headers)),
     listDelegations: ({ query }, { caller, signal }) => delegations.list(caller, query, signal),
-  });
-
-/** The handlers of the routes of standing approvals. */
-export const standingHandlers = (standing: StandingService) =>
-  handlersOf({
-    listStandingApprovals: ({ query }, { caller, signal }) => standing.list(caller, query, signal),
-    deleteStandingApproval: ({ params }, { caller }) => standing.remove(caller, params.id),
   });

@@ -16,6 +16,7 @@ import type { ServiceDependencies } from './dependencies.ts';
 import { createDocumentService, type DocumentNoun, type Preconditions, versionName } from './documents.ts';
 import type { PacketViews } from './packet-views.ts';
 import { PolicyCache, storedPolicy } from './policy-cache.ts';
+import { createStandingService } from './standing.ts';
 
 interface PolicyServiceDependencies extends Omit<ServiceDependencies, 'newId'> {
   turns: Turns;
@@ -85,6 +86,9 @@ export function createPolicyService({ store, clock, turns, checks, views }: Poli
       const { verdict, skipped } = judge(await cache.ready(tenant, policies, subject), subject);
       return { policy: verdict?.policy ?? null, rule: verdict?.rule ?? null, then: verdict?.then ?? null, skipped: [...skipped] };
     },
+
+    /** The operations on what people have approved for later. */
+    standing: createStandingService({ store, clock }),
 
     /** What a tenant has published about approvals. */
     of: (tenant: number) => cache.of(tenant),

@@ -38,5 +38,3 @@ export function createStandingService({ store, clock }: Omit<ServiceDependencies
     },
   };
 }
-
-export type StandingService = ReturnType<typeof createStandingService>;

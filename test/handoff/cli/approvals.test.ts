@@ -28,7 +28,7 @@ test('an action is asked about, listed and decided, and policies, groups and del
   assert.match(await succeed('policies', 'replay', 'refunds'), /"actions": 0/);
   assert.match(await succeed('policies', 'replay', 'other', policyFile, '--limit', '5'), /"disagreeing": \[\]/);
   assert.match((await bench.run(['standing', 'list'])).stderr, /No standing approvals/);
-  refused(await bench.run(['standing', 'remove', id]), 1, /no standing approval/i);
+  refused(await bench.run(['standing', 'remove', id]), 1, /No such standing approval/);
   for (const args of [
     ['policies', 'remove', 'refunds'],
     ['groups', 'remove', 'finance'],

@@ -59,7 +59,17 @@ for (const store of stores) {
       assert.equal(first.headers.etag, '"1"');
       const { created_at, updated_at, ...rest } = first.body;
       assert.deepEqual(rest, {
-        ...{ name: 'refunds', version: 1, description: null, order: 0, mode: 'enforce', remember: null, shadow: { asked: 0, approved: 0, rejected: 0 }, warnings: [], ...refunds },
+        ...{
+          name: 'refunds',
+          version: 1,
+          description: null,
+          order: 0,
+          mode: 'enforce',
+          remember: null,
+          shadow: { asked: 0, approved: 0, rejected: 0 },
+          warnings: [],
+          ...refunds,
+        },
         match: { ...refunds.match, tags: [] },
       });
       assert.equal(created_at, updated_at);
