@@ -139,6 +139,47 @@ export function packetTests(on: TestConsole): void {
     );
   });
 
+  test('overdue packets are marked in the list, the inbox and on their page, counted in the overview, and filtered; so are those for later', async (t) => {
+    const { key } = await newTenant(on.service, { tier: 'business' });
+    const titled = (summary: string, more: object) => on.call(key, 'POST', '/packets', packetRequest({ context: { summary }, ...more }));
+    const { id } = await titled('too late', { due_at: '2026-01-01' });
+    await titled('in time', { due_at: '2099-01-01' });
+    await titled('later on', { not_before: new Date(on.service.clock.read().getTime() + 86_400_000).toISOString() });
+    await on.call(key, 'PATCH', `/packets/${id}`, { status: 'awaiting_human', hitl: refund });
+    await on.service.handoff.runOnce.sweep();
+    const { page } = await on.signIn(t, '/overview', key);
+    await page.getByRole('link', { name: '1', exact: true }).first().waitFor();
+    await go(page, '/inbox');
+    await page.getByText('overdue', { exact: true }).first().waitFor();
+    await go(page, `/packets/${id}`);
+    await page.getByText('overdue', { exact: true }).first().waitFor();
+    await go(page, '/packets?overdue=true&order=due');
+    await page.getByText('1 packet', { exact: true }).waitFor();
+    await page.getByText('too late').waitFor();
+    await go(page, '/packets?scheduled=true');
+    await page.getByText('later on').waitFor();
+    await page.getByText(/^from /).waitFor();
+    assert.equal(await page.getByText('too late').count(), 0);
+    await assertAccessible(page);
+  });
+
+  test('a schedule shows its next times in the time zone of the viewer, and runs now', async (t) => {
+    const { key } = await newTenant(on.service, { tier: 'business' });
+    await on.call(key, 'PUT', '/schedules/a%2Fb', { cron: '0 9 * * 1', timezone: 'Asia/Kathmandu', packet: packetRequest() });
+    const { page } = await on.signIn(t, '/schedules', key);
+    await page.getByRole('link', { name: 'a/b' }).click();
+    const { times } = await on.call(key, 'GET', '/schedules/a%2Fb/next?count=10');
+    const shown = page.locator('ol time');
+    await shown.nth(9).waitFor();
+    assert.equal(await shown.first().getAttribute('datetime'), times[0]);
+    const local = await page.evaluate<string>(`new Intl.DateTimeFormat(undefined, { minute: '2-digit' }).format(new Date(${JSON.stringify(times[0])}))`);
+    assert.match((await shown.first().textContent()) ?? '', new RegExp(`:${local.padStart(2, '0')}`));
+    await button(page, 'Run now').click();
+    await page.getByText('A packet is made.').waitFor();
+    assert.equal((await on.call(key, 'GET', '/packets')).packets[0].metadata.schedule.name, 'a/b');
+    await assertAccessible(page);
+  });
+
   test('the agents show the contract of each, with an example to copy', async (t) => {
     const { page, key } = await on.signIn(t, '/agents');
     await on.call(key, 'PUT', '/agents/resolver/contract', {

@@ -83,6 +83,8 @@ export function shellTests(on: TestConsole): void {
     await on.call(adminKey, 'POST', `/packets/${id}/chain`, packetRequest());
     const hook = await on.call(adminKey, 'POST', '/hooks', { url: 'http://127.0.0.1:9/hook', secret: 'a-secret-of-16-or-more' });
     await on.call(adminKey, 'POST', `/hooks/${hook.id}/ping`);
+    const schedule = { cron: '0 9 * * 1', timezone: 'Europe/Berlin', packet: packetRequest() };
+    await on.call(adminKey, 'PUT', '/schedules/weekly', schedule);
     const { page } = await on.signIn(t, '/nowhere', adminKey);
     for (const [path, ready] of [
       ['/nowhere', 'mistyped'],
@@ -92,6 +94,8 @@ export function shellTests(on: TestConsole): void {
       ['/packets?view=board&priority=normal', 'in progress'],
       ['/agents', 'Waiting longest'],
       ['/overview', 'Failing receivers'],
+      ['/schedules', 'weekly'],
+      ['/schedules/weekly', 'Its next times'],
       ['/inbox/answers', 'No answers today'],
       ['/webhooks', hook.url],
       [`/webhooks/${hook.id}`, 'ping'],

@@ -241,6 +241,30 @@ export const useWaiting = () =>
     polled,
   );
 
+/** How many packets are open and overdue. */
+export const useOverdue = () =>
+  useAnswer(
+    ['packets', 'list', 'overdue'],
+    async (client, signal) => (await client.listPackets({ query: { overdue: true, limit: 1 }, signal })).total,
+    polled,
+  );
+
+/** The schedules of the tenant, of which it has at most 100. */
+export const useSchedules = () =>
+  useAnswer(['schedules'], async (client, signal) => (await client.listSchedules({ query: { limit: 100 }, signal })).schedules, polled);
+
+/** A schedule. */
+export const useSchedule = (name: string) =>
+  useAnswer(['schedules', name], (client, signal) => client.getSchedule({ params: { name }, signal }), polled);
+
+/** The next times of a schedule. */
+export const useNextTimes = (name: string) =>
+  useAnswer(
+    ['schedules', name, 'next'],
+    async (client, signal) => (await client.nextTimes({ params: { name }, query: { count: 10 }, signal })).times,
+    polled,
+  );
+
 /** The chain of a packet: its ancestors, the packets that continue it, and those that continue them. */
 export const usePacketChain = (packet: Packet) =>
   useAnswer(['chain', packet.id, packet.revision], (client, signal) => readChain(client, packet, signal));

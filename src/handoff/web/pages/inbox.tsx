@@ -22,7 +22,7 @@ import type { AnswerKeys } from '../parts/answer-form.tsx';
 import { Command } from '../parts/form-dialog.tsx';
 import { InboxTabs } from '../parts/inbox-tabs.tsx';
 import { Background, Question, shownOf } from '../parts/question.tsx';
-import { Name, TimeLeft, TimeSince } from '../parts/texts.tsx';
+import { Name, TimeLeft, TimeSince, Times } from '../parts/texts.tsx';
 import styles from './inbox.module.css';
 
 /** What the inbox can be filtered by, with the values of a packet. */
@@ -179,6 +179,11 @@ const Item = memo(function Item({ packet, isCurrent, isShown, onSelect }: ItemPr
         </span>
         <span className={styles.itemHead}>
           <TimeLeft until={packet.hitl?.expires_at ?? null} />
+          {packet.due_at === undefined ? null : (
+            <span>
+              packet <Times of={packet} />
+            </span>
+          )}
           {packet.hitl?.responder === undefined ? null : <Name>{packet.hitl.responder}</Name>}
         </span>
       </Link>

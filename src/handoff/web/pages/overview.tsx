@@ -11,7 +11,7 @@ import type { StatsHour, Stats as StatsOfTenant } from '../../model/stats.ts';
 import { claimableStatus, workingStatuses } from '../../rules/packet-life.ts';
 import { roughWords } from '../../rules/time-left.ts';
 import { useFilters } from '../data/filters.ts';
-import { useMay, useStats } from '../data/queries.ts';
+import { useMay, useOverdue, useStats } from '../data/queries.ts';
 import { HourPlot, type HourSeries } from '../parts/hours.tsx';
 import { TimeSince } from '../parts/texts.tsx';
 import styles from './overview.module.css';
@@ -57,6 +57,7 @@ const linked = (number: number, to: string) => <Link to={to}>{count(number)}</Li
 
 function Figures({ stats: { questions, work, deliveries, hours } }: { stats: StatsOfTenant }) {
   const mayManage = useMay('manage');
+  const overdue = useOverdue().data;
   const { median_answer_seconds: median } = questions;
   const of = (label: string, number: number, to: string) => ({ label, value: mayManage ? linked(number, to) : count(number) });
   return (
@@ -84,6 +85,7 @@ function Figures({ stats: { questions, work, deliveries, hours } }: { stats: Sta
                 value: linked(work.waiting, `/packets?status=${claimableStatus}&order=asc`),
                 note: oldest(work.oldest_waiting_at),
               },
+              { label: 'Overdue', value: overdue === undefined ? '…' : linked(overdue, '/packets?overdue=true&order=due') },
               { label: 'Held', value: linked(work.held, `/packets?status=${workingStatuses.join(',')}`) },
             ]}
           />

@@ -17,7 +17,7 @@ import { Markdown } from '../parts/markdown.tsx';
 import { PacketChain } from '../parts/packet-chain.tsx';
 import { AnswerLinks, Commands } from '../parts/packet-commands.tsx';
 import { Background, Question, shownOf, textOf } from '../parts/question.tsx';
-import { Name, Prose, StatusBadge, TimeLeft, TimeSince } from '../parts/texts.tsx';
+import { Name, Prose, StatusBadge, TimeLeft, TimeSince, Times } from '../parts/texts.tsx';
 import { Timeline } from '../parts/timeline.tsx';
 import styles from './packet.module.css';
 
@@ -35,6 +35,7 @@ export const PacketPage = byId(function PacketById({ id }) {
               <span className={styles.line}>
                 <StatusBadge status={found.status} />
                 <Badge>{found.metadata.priority}</Badge>
+                <Times of={found} />
                 {found.metadata.tags.map((tag) => (
                   <Badge key={tag}>{tag}</Badge>
                 ))}

@@ -20,7 +20,7 @@ import { priorities, statuses } from '../../model/constants.ts';
 import { filtersIn, isTime, useFilters } from '../data/filters.ts';
 import { type PacketFilters, type PacketRow, perColumn, searchFilters, useColumn, usePackets } from '../data/queries.ts';
 import { Command } from '../parts/form-dialog.tsx';
-import { Name, StatusBadge, TimeSince } from '../parts/texts.tsx';
+import { Name, StatusBadge, TimeSince, Times } from '../parts/texts.tsx';
 import styles from './packets.module.css';
 
 /** The filters of lists besides the text of a search, with their labels. */
@@ -32,6 +32,9 @@ const fields = {
   source_agent: 'From agent (id)',
   claimed_by: 'Held by agent (id)',
   hitl_required: 'Needs a person',
+  overdue: 'Overdue',
+  scheduled: 'For later',
+  due_before: 'Due before',
   order: 'Order',
   created_after: 'Created after',
   created_before: 'Created before',
@@ -44,29 +47,46 @@ const filterNames = Object.keys(fields) as FilterName[];
 /** The filters that are shown before the user asks for more. */
 const firstNames: readonly FilterName[] = ['status', 'priority', 'tags', 'target_agent'];
 
+const yesOrNo = [
+  { value: '', label: 'all' },
+  { value: 'true', label: 'yes' },
+  { value: 'false', label: 'no' },
+];
+
 const choices: Partial<Record<FilterName, readonly (string | { value: string; label: string })[]>> = {
   status: [{ value: '', label: 'all' }, ...statuses.map((value) => ({ value, label: words(value) }))],
   priority: [{ value: '', label: 'all' }, ...priorities],
-  hitl_required: [
-    { value: '', label: 'all' },
-    { value: 'true', label: 'yes' },
-    { value: 'false', label: 'no' },
-  ],
+  hitl_required: yesOrNo,
+  overdue: yesOrNo,
+  scheduled: yesOrNo,
   order: [
     { value: '', label: 'newest first' },
     { value: 'asc', label: 'oldest first' },
+    { value: 'due', label: 'nearest due first' },
   ],
 };
 
+const isYes = (value: string | undefined) => (value === undefined ? undefined : value === 'true');
+
 /** The filters of the page's address. A value that is not among the choices is ignored. */
-function packetFilters({ status, priority, order, hitl_required, ...texts }: Partial<Record<FilterName | 'q', string>>): PacketFilters {
+function packetFilters({
+  status,
+  priority,
+  order,
+  hitl_required,
+  overdue,
+  scheduled,
+  ...texts
+}: Partial<Record<FilterName | 'q', string>>): PacketFilters {
   const wanted = statuses.filter((one) => status?.split(',').includes(one));
   return defined({
     ...texts,
     status: wanted.length === 0 ? undefined : wanted,
     priority: priorities.find((one) => one === priority),
-    order: order === 'asc' ? ('asc' as const) : undefined,
-    hitl_required: hitl_required === undefined ? undefined : hitl_required === 'true',
+    order: (['asc', 'due'] as const).find((one) => one === order),
+    hitl_required: isYes(hitl_required),
+    overdue: isYes(overdue),
+    scheduled: isYes(scheduled),
   });
 }
 
@@ -209,6 +229,7 @@ const Row = memo(function Row({ packet, isCard = false }: RowProps) {
         {metadata.priority === 'normal' ? null : (
           <Badge tone={metadata.priority === 'critical' ? 'bad' : 'neutral'}>{metadata.priority}</Badge>
         )}
+        <Times of={packet} />
         <span className={styles.agents}>
           <Name>{metadata.source_agent.name}</Name> → <Name>{metadata.target_agent.name}</Name>
         </span>

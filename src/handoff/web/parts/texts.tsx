@@ -3,6 +3,7 @@ import { Badge, type Tone } from '../../../kit/web/components/feedback.tsx';
 import { moment, words } from '../../../kit/web/format.ts';
 import { sharedValue } from '../../../kit/web/shared-value.ts';
 import type { Status } from '../../model/common.ts';
+import { openStatuses } from '../../rules/packet-life.ts';
 import { roughTime } from '../../rules/time-left.ts';
 import styles from './texts.module.css';
 
@@ -70,6 +71,35 @@ const tones: Record<Status, Tone> = {
 
 /** The status of a packet. */
 export const StatusBadge = ({ status }: { status: Status }) => <Badge tone={tones[status]}>{words(status)}</Badge>;
+
+interface Timed {
+  status: Status;
+  not_before?: string;
+  due_at?: string;
+  overdue?: boolean;
+}
+
+/** From when on an open packet can be claimed, and how long until it is due; nothing for a packet without times. */
+export function Times({ of: { status, not_before, due_at, overdue } }: { of: Timed }) {
+  const isHeld = now.useAs((time) => (status === 'created' && not_before !== undefined && Date.parse(not_before) > time ? 'yes' : 'no'));
+  if (!openStatuses.includes(status)) return null;
+  return (
+    <>
+      {isHeld === 'yes' && not_before !== undefined ? (
+        <span title={moment(not_before)}>
+          <Badge>from {moment(not_before)}</Badge>
+        </span>
+      ) : null}
+      {due_at === undefined ? null : overdue === true ? (
+        <span title={moment(due_at)}>
+          <Badge tone="bad">overdue</Badge>
+        </span>
+      ) : (
+        <TimeLeft until={due_at} />
+      )}
+    </>
+  );
+}
 
 /** A text that an agent or a person wrote: with its line breaks, and without effect on the direction of the text around it. */
 export const Prose = ({ children }: { children: string }) => (
