@@ -5,10 +5,14 @@ import { createMetrics, databaseGauges } from '../../kit/http/metrics.ts';
 import type { Streams } from '../../kit/http/streams.ts';
 import { type Status, statuses } from '../model/common.ts';
 import { openStatuses } from '../rules/packet-life.ts';
+import type { Waiting } from '../store/ages.ts';
 import type { Sizes } from '../store/sizes.ts';
 import type { Store } from '../store/store.ts';
 
 export type HandoffMetrics = ReturnType<typeof createHandoffMetrics>;
+
+/** The most series of a gauge whose labels name packets. */
+const maxWaits = 20;
 
 interface MetricsDependencies {
   store: Store;
@@ -34,6 +38,25 @@ export function createHandoffMetrics({ store, streams, replays, clock, isPrivate
         () => Number.NaN,
       ),
   });
+  const nameOf = isPrivate ? (tenantId: string) => tenantId : pseudonymOf;
+  /** How long packets have waited: each with who must do something, or without a token of the metrics the longest of each tenant. */
+  const waitGauge = (name: string, help: string, longest: (limit: number) => Promise<Waiting[]>) => ({
+    name,
+    help: `${help} The ${maxWaits} that have waited longest, of all tenants.`,
+    labels: isPrivate ? ['tenant_id', 'agent_id', 'responder', 'packet_id'] : ['tenant_id'],
+    read: async () => {
+      const waits = new Map<string, { labels: Record<string, string>; value: number }>();
+      const found = await longest(maxWaits).catch(() => []);
+      for (const { tenant_id, agent_id, responder, packet_id, since } of found) {
+        const tenant = nameOf(tenant_id);
+        const key = isPrivate ? packet_id : tenant;
+        if (waits.has(key)) continue;
+        const labels = { tenant_id: tenant, ...(isPrivate ? { agent_id, responder, packet_id } : {}) };
+        waits.set(key, { labels, value: Math.max(0, (clock().getTime() - since.getTime()) / 1000) });
+      }
+      return [...waits.values()];
+    },
+  });
   let sizes: Sizes = { rows: {}, bytes: Number.NaN };
   const metrics = createMetrics([
     {
@@ -53,6 +76,8 @@ export function createHandoffMetrics({ store, streams, replays, clock, isPrivate
       help: 'Packets that are open and whose due_at has passed.',
       read: () => store.ages.countOverdue().catch(() => Number.NaN),
     },
+    waitGauge('service_question_wait_seconds', 'How long a question has waited for a person.', store.ages.longestAsked),
+    waitGauge('service_packet_overdue_seconds', 'For how long a packet is overdue.', store.ages.longestOverdue),
     ageGauge(
       'service_oldest_claim_without_lease_age_seconds',
       'Age of the oldest claim without a lease, which nothing ends but its holder; 0 without one.',
@@ -100,7 +125,6 @@ export function createHandoffMetrics({ store, streams, replays, clock, isPrivate
   ]);
   const { registry } = metrics;
   const counter = (name: string, help: string, ...labelNames: string[]) => new Counter({ name, help, labelNames, registers: [registry] });
-  const nameOf = isPrivate ? (tenantId: string) => tenantId : pseudonymOf;
   const handoffs = counter('service_handoffs_total', 'Packets created, by tenant.', 'tenant_id');
   const attempts = counter(
     'service_webhook_attempts_total',

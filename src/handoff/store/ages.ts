@@ -1,7 +1,9 @@
 import { type Expression, type ExpressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely';
 
 import { createdAt } from '../../kit/id.ts';
+import { readJson } from '../../kit/json.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
+import type { Packet } from '../model/packet.ts';
 import { claimableStatus, workingStatuses } from '../rules/packet-life.ts';
 import { rowsOfAll } from './all-tenants.ts';
 import type { ReadDependencies } from './noun.ts';
@@ -16,6 +18,18 @@ const textIn = (database: Database<Tables>, name: string) =>
   database.name === 'sqlite'
     ? sql<string | null>`json_extract(rtrim(packets.state, ',') || '}', ${`$.${name}`})`
     : sql<string | null>`(regexp_replace(rtrim(packets.state, ','), ${undecodable}, ${keepPairs}, 'g') || '}')::json ->> ${name}`;
+
+/** A packet that waits. */
+export interface Waiting {
+  readonly tenant_id: string;
+  readonly packet_id: string;
+  /** The agent that holds it; without one its target agent. */
+  readonly agent_id: string;
+  /** Who is asked; empty: anybody. */
+  readonly responder: string;
+  /** Since when it waits. */
+  readonly since: Date;
+}
 
 function reads({ database }: ReadDependencies) {
   const ofAll = {
@@ -32,6 +46,10 @@ function reads({ database }: ReadDependencies) {
       const created = await oldestCreated();
       return available !== undefined && (created === undefined || available < created) ? available : created;
     },
+    /** The questions of all tenants that have waited longest, at most `limit`. */
+    longestAsked: (limit: number) => longest('asked_at', (eb) => eb('packets.asked_at', 'is not', null), limit),
+    /** The packets of all tenants that are overdue for longest, at most `limit`. */
+    longestOverdue: (limit: number) => longest('deadline', (eb) => eb('packets.overdue', '=', sql.lit(1)), limit),
     /** The number of packets of all tenants that are open and overdue. */
     async countOverdue(): Promise<number> {
       const row = await ofLiving(rowsOfAll(database.longReads, 'packets'))
@@ -63,6 +81,32 @@ function reads({ database }: ReadDependencies) {
       .where(condition)
       .executeTakeFirst();
     return row?.time == null ? undefined : new Date(row.time);
+  }
+
+  /** What waits longest of the rows with a time: of all tenants, at most `limit`. */
+  async function longest(
+    time: 'asked_at' | 'deadline',
+    condition: (eb: ExpressionBuilder<Tables, 'packets'>) => Expression<SqlBool>,
+    limit: number,
+  ): Promise<Waiting[]> {
+    const rows = await ofLiving(rowsOfAll(database, database.longReads, 'packets'))
+      .select(['packets.tenant', 'packets.id', 'packets.claimed_by', 'packets.target_agent', `packets.${time} as since`, 'packets.state'])
+      .where(condition)
+      .orderBy(`packets.${time}`)
+      .limit(sql.lit(limit))
+      .execute();
+    if (rows.length === 0) return [];
+    const tenants = await database.longReads
+      .selectFrom('tenants')
+      .select(['number', 'id'])
+      .where('number', 'in', [...new Set(rows.map(({ tenant }) => tenant))])
+      .execute();
+    const idOf = new Map(tenants.map(({ number, id }) => [number, id]));
+    return rows.map(({ tenant, id, since, claimed_by, target_agent, state }) => {
+      const { hitl } = readJson(state.replace(/,$/, '}')) as unknown as Pick<Packet, 'hitl'>;
+      const agent_id = claimed_by ?? target_agent;
+      return { tenant_id: idOf.get(tenant)!, packet_id: id, agent_id, responder: hitl?.responder ?? '', since: new Date(since!) };
+    });
   }
 }
 

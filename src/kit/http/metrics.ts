@@ -9,9 +9,19 @@ interface GaugeOptions {
   name: string;
   help: string;
   /** The value, or with a label a value for each of its values. NaN if it is currently unknown, which is then left out. */
-  read: () => Awaitable<number | Readonly<Record<string, number>>>;
+  read: () => Awaitable<number | Readonly<Record<string, number>> | readonly Sample[]>;
   label?: string;
+  /** The names of the labels of samples, which are different ones at each reading. */
+  labels?: readonly string[];
 }
+
+/** A value of a gauge with several labels. */
+interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+const isSamples = (value: object): value is readonly Sample[] => Array.isArray(value);
 
 /** The metrics of a program. */
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -60,18 +70,25 @@ export function createMetrics(gauges: readonly GaugeOptions[]) {
       return seconds;
     },
   };
-  for (const { name, help, label, read } of [...gauges, lagGauge, ...processGauges]) {
+  for (const { name, help, label, labels: labelNames = label === undefined ? [] : [label], read } of [
+    ...gauges,
+    lagGauge,
+    ...processGauges,
+  ]) {
     new Gauge({
       name,
       help,
       registers,
-      ...(label === undefined ? {} : { labelNames: [label] }),
+      labelNames: [...labelNames],
       async collect() {
         const value = await read();
-        const values =
+        if (typeof value === 'object' && isSamples(value)) this.reset();
+        const values: readonly Sample[] =
           typeof value === 'number'
             ? [{ labels: {}, value }]
-            : Object.entries(value).map(([labelValue, each]) => ({ labels: { [label!]: labelValue }, value: each }));
+            : isSamples(value)
+              ? value
+              : Object.entries(value).map(([labelValue, each]) => ({ labels: { [label!]: labelValue }, value: each }));
         for (const { labels, value: known } of values) {
           if (Number.isNaN(known)) this.remove(labels);
           else this.set(labels, known);

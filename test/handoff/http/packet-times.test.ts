@@ -313,6 +313,43 @@ for (const store of stores) {
       assert.equal(await metric(service, 'service_packets_overdue'), '0');
     });
 
+    test('gauges name the questions and overdue packets that have waited longest, at most 20, or without a token only tenants [H747]', async (t) => {
+      const tokens = { SERVICE_METRICS_TOKEN: 'a-token-of-metrics-16' };
+      const service = await startService(t, { store, settings: tokens });
+      const samples = async (name: string) => {
+        const { text } = await service.call('GET', '//metrics', {
+          key: null,
+          headers: { authorization: `Bearer ${tokens.SERVICE_METRICS_TOKEN}` },
+        });
+        return [...text.matchAll(new RegExp(`^${name}\\{(.*)\\} (\\d+)$`, 'gm'))].map(([, labels, value]) => ({
+          labels: labels!,
+          value: Number(value),
+        }));
+      };
+      assert.deepEqual(await samples('service_packet_overdue_seconds'), []);
+      const { id } = await createPacket(service, { due_at: in10, hitl: { required: true, reason: 'r', question: 'q', responder: 'dana' } });
+      for (let more = 0; more < 24; more += 1) await createPacket(service, { due_at: in20 });
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'other' } });
+      await patch(service, id, { status: 'awaiting_human' });
+      service.clock.turn(1500);
+      await sweepAll(service);
+      const tenant = (await service.call('GET', '/keys/self')).body.tenant.id;
+      const labels = `tenant_id="${tenant}",agent_id="other",responder="dana",packet_id="${id}"`;
+      assert.deepEqual(await samples('service_question_wait_seconds'), [{ labels, value: 1500 }]);
+      const overdue = await samples('service_packet_overdue_seconds');
+      assert.deepEqual([overdue.length, overdue[0]], [20, { labels, value: 900 }]);
+      await service.call('POST', `/packets/${id}/respond`, { body: { response: 'y', responded_by: 'dana' } });
+      assert.deepEqual(await samples('service_question_wait_seconds'), [], 'nothing of it stays');
+
+      const open = await startService(t, { store });
+      await createPacket(open, { due_at: in10 });
+      open.clock.turn(1500);
+      await sweepAll(open);
+      const { text } = await open.call('GET', '//metrics', { key: null });
+      assert.match(text, /^service_packet_overdue_seconds\{tenant_id="[0-9a-f]{12}"\} 900$/m);
+      assert.doesNotMatch(text, /agent_id|responder=|packet_id/);
+    });
+
     test('a packet without times has none of the fields', async () => {
       const service = await shareService(store);
       const packet = await createPacket(service);
