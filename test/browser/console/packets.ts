@@ -172,7 +172,9 @@ export function packetTests(on: TestConsole): void {
     const shown = page.locator('ol time');
     await shown.nth(9).waitFor();
     assert.equal(await shown.first().getAttribute('datetime'), times[0]);
-    const local = await page.evaluate<string>(`new Intl.DateTimeFormat(undefined, { minute: '2-digit' }).format(new Date(${JSON.stringify(times[0])}))`);
+    const local = await page.evaluate<string>(
+      `new Intl.DateTimeFormat(undefined, { minute: '2-digit' }).format(new Date(${JSON.stringify(times[0])}))`,
+    );
     assert.match((await shown.first().textContent()) ?? '', new RegExp(`:${local.padStart(2, '0')}`));
     await button(page, 'Run now').click();
     await page.getByText('A packet is made.').waitFor();
