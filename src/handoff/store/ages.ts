@@ -89,7 +89,7 @@ function reads({ database }: ReadDependencies) {
     condition: (eb: ExpressionBuilder<Tables, 'packets'>) => Expression<SqlBool>,
     limit: number,
   ): Promise<Waiting[]> {
-    const rows = await ofLiving(rowsOfAll(database, database.longReads, 'packets'))
+    const rows = await ofLiving(rowsOfAll(database.longReads, 'packets'))
       .select(['packets.tenant', 'packets.id', 'packets.claimed_by', 'packets.target_agent', `packets.${time} as since`, 'packets.state'])
       .where(condition)
       .orderBy(`packets.${time}`)
