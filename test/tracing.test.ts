@@ -1,13 +1,28 @@
 import assert from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { registerHooks } from 'node:module';
 import { describe, type TestContext, test } from 'node:test';
 
+import {
+  type Context,
+  type ContextManager,
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  type TextMapPropagator,
+  trace,
+} from '@opentelemetry/api';
+
+import { createHandoffClient } from '../src/client.ts';
 import { chainRequest, startFallback } from './support/fallback.ts';
 import { unknownId } from './support/life.ts';
 import { failing, startProvider } from './support/providers.ts';
 import { startReceiver, type TestReceiver } from './support/receiver.ts';
 import { adminKey, createPacket, packetRequest, startService, type TestService } from './support/service.ts';
 import { stores } from './support/stores.ts';
+import { until } from './support/until.ts';
 import { register, startHooked } from './support/webhooks.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
@@ -240,6 +255,11 @@ describe('With OTEL_EXPORTER_OTLP_ENDPOINT', () => {
     assert.equal(get.parentSpanId, undefined);
 
     assert.deepEqual([attempt.name, attempt.kind, attempt.traceId, attempt.parentSpanId], ['POST', 3, traceId, create.spanId]);
+    assert.deepEqual(
+      attempt.links?.map((link) => [link.traceId, link.spanId]),
+      [[traceId, create.spanId]],
+      'it links to what caused it',
+    );
     const { hostname, port } = new URL(receiver.url);
     assert.deepEqual(attempt.attributes, {
       'http.request.method': 'POST',
@@ -344,4 +364,71 @@ test('OTEL_TRACES_SAMPLER_ARG and OTEL_EXPORTER_OTLP_ENDPOINT are checked at the
   ] as const) {
     await assert.rejects(startService(t, { settings: { [name]: value } }), new RegExp(`${name} must be`));
   }
+});
+
+/** Keeps the active context through what is awaited, as the packages of OpenTelemetry for Node do. */
+class Contexts implements ContextManager {
+  readonly #storage = new AsyncLocalStorage<Context>();
+  active = () => this.#storage.getStore() ?? ROOT_CONTEXT;
+  with: ContextManager['with'] = (context, work, self, ...given) => this.#storage.run(context, () => work.call(self as never, ...given));
+  bind = <T>(_: Context, target: T): T => target;
+  enable = () => this;
+  disable = () => this;
+}
+
+/** Reads W3C Trace Context, as the propagator of OpenTelemetry does. */
+const traceContext: TextMapPropagator = {
+  inject: () => undefined,
+  fields: () => ['traceparent'],
+  extract(parent, carrier, { get }) {
+    const [, traceId = '', spanId = ''] = String(get(carrier, 'traceparent')).split('-');
+    return trace.setSpanContext(parent, { traceId, spanId, traceFlags: 1, isRemote: true });
+  },
+};
+
+test('A worker starts the span of its work below the request that created the packet, where OpenTelemetry is registered', async (t) => {
+  // Loaded here, since a test above tells whether the service loads it.
+  const { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } = await import('@opentelemetry/sdk-trace');
+  const exporter = new InMemorySpanExporter();
+  trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }));
+  context.setGlobalContextManager(new Contexts());
+  propagation.setGlobalPropagator(traceContext);
+  t.after(() => {
+    for (const api of [trace, context, propagation]) api.disable();
+  });
+  const service = await startService(t);
+  const client = createHandoffClient({ baseUrl: await service.handoff.start(), apiKey: adminKey });
+  const ids: string[] = [];
+  for (const summary of ['done', 'refused'])
+    ids.push((await service.call('POST', '/packets', { body: packetRequest({ context: { summary } }), headers: { traceparent } })).body.id);
+  const stopping = new AbortController();
+  const inside: (string | undefined)[] = [];
+  const { target_agent } = (await service.call('GET', `/packets/${ids[0]}`)).body.metadata;
+  const working = client.work(
+    target_agent.id,
+    async ({ packet }) => {
+      await Promise.resolve();
+      inside.push(trace.getActiveSpan()?.spanContext().traceId);
+      if (packet.context.summary === 'refused') throw new RangeError('No such order');
+    },
+    { signal: stopping.signal, onError: () => undefined },
+  );
+  await until(async () => (await service.call('GET', '/packets?status=created,claimed')).body.total === 0);
+  stopping.abort();
+  await working;
+  const spans = exporter.getFinishedSpans().filter(({ instrumentationScope }) => instrumentationScope.name === 'baton-client');
+  assert.deepEqual(inside, [traceId, traceId]);
+  assert.deepEqual(
+    spans.map(({ name, kind, parentSpanContext, attributes, status }) => [
+      name,
+      kind,
+      parentSpanContext?.spanId,
+      attributes['baton.packet.id'],
+      status.code,
+    ]),
+    [
+      [`work ${target_agent.id}`, SpanKind.CONSUMER, callerSpan, ids[0], SpanStatusCode.UNSET],
+      [`work ${target_agent.id}`, SpanKind.CONSUMER, callerSpan, ids[1], SpanStatusCode.ERROR],
+    ],
+  );
 });

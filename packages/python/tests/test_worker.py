@@ -10,7 +10,12 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import httpx
 import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from baton_client import AsyncContext, AsyncHandoff, Context, Handoff
 from baton_client.handoff.types import Packet
@@ -206,3 +211,51 @@ def test_when_the_service_refuses_one_claim_the_packet_of_another_ends(handoff_s
         assert finish.wait(30)
         assert ended == ["worked", "UnauthorizedError"]
         assert admin.get_packet(packet["id"])["status"] == "claimed"
+
+
+def test_the_span_of_the_work_is_below_the_request_that_created_the_packet(handoff_service: Service) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    stop = threading.Event()
+    inside: list[int] = []
+
+    def handler(_: Context) -> None:
+        inside.append(trace.get_current_span().get_span_context().trace_id)
+
+    async def work(_: AsyncContext) -> None:
+        handler(_)  # type: ignore[arg-type]
+        raise RuntimeError("No such order")
+
+    async def run() -> None:
+        async with AsyncHandoff(handoff_service.url, KEY) as client:
+            working = asyncio.create_task(client.work("traced-async", work, stop=(ending := asyncio.Event())))
+            await asyncio.to_thread(wait_for, admin, second, "failed")
+            ending.set()
+            await working
+
+    headers = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "X-API-Key": KEY}
+    made = [
+        httpx.post(f"{handoff_service.url}/api/v1/packets", json=request_for(agent), headers=headers).json()
+        for agent in ("traced", "traced-async")
+    ]
+    first, second = made
+    with Handoff(handoff_service.url, KEY) as admin:
+        worker = threading.Thread(target=admin.work, args=("traced", handler), kwargs={"stop": stop})
+        worker.start()
+        try:
+            wait_for(admin, first, "completed")
+        finally:
+            stop.set()
+            worker.join(20)
+        asyncio.run(run())
+    assert inside == [int("a" * 32, 16)] * 2
+    found = {span.attributes["baton.packet.id"]: span for span in exporter.get_finished_spans() if span.attributes}
+    spans = [found[packet["id"]] for packet in made]
+    assert [(span.name, span.kind) for span in spans] == [
+        ("work traced", trace.SpanKind.CONSUMER),
+        ("work traced-async", trace.SpanKind.CONSUMER),
+    ]
+    assert [span.parent.span_id for span in spans if span.parent] == [int("b" * 16, 16)] * 2
+    assert [span.status.status_code for span in spans] == [trace.StatusCode.UNSET, trace.StatusCode.ERROR]

@@ -3,6 +3,7 @@ import type { Packet, PatchRequest } from '../model/packet.ts';
 import { Asker } from './asking.ts';
 import type { HandoffClient } from './client.ts';
 import { isPassing, wordsOf } from './errors.ts';
+import { inSpan } from './spans.ts';
 
 /** What a handler works on. */
 export interface WorkContext {
@@ -136,7 +137,7 @@ class Worker {
     try {
       const parts = { client: this.#client, sleep: this.#sleep };
       const asker = new Asker(parts, this.#agentId, packet, this.#headersOf(packet), lost.signal);
-      const working = outcomeOf(this.#handler, new HandlerContext(asker, lost.signal));
+      const working = inSpan(this.#agentId, packet, () => outcomeOf(this.#handler, new HandlerContext(asker, lost.signal)), faultOf);
       const outcome = await Promise.race([working, this.#grace(done.signal)]);
       if (outcome === undefined) {
         lost.abort(new Error('The worker stops.'));
@@ -238,6 +239,8 @@ class HandlerContext implements WorkContext {
     return this.#asker.packet;
   }
 }
+
+const faultOf = (outcome: Outcome): unknown => ('error' in outcome ? (outcome.error ?? 'nothing') : undefined);
 
 async function outcomeOf(handler: WorkHandler, context: WorkContext): Promise<Outcome> {
   try {

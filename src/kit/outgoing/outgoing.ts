@@ -80,6 +80,8 @@ export class Outgoing {
     const trace = request.trace && (span?.context ?? request.trace);
     const traced = trace === undefined ? request : { ...request, headers: { ...request.headers, traceparent: traceparentOf(trace) } };
     if (span === undefined) return this.#exchange(traced);
+    // The cause may have ended long ago: some systems show only a link to it.
+    if (request.trace !== undefined) span.link(request.trace);
     try {
       const answer = await this.#exchange(traced);
       endSpan(span, request, { status: answer.status });

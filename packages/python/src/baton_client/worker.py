@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 import itertools
 import logging
 import signal
@@ -311,7 +312,8 @@ async def in_coroutine(handler: AsyncHandler, task: Task) -> Outcome:
     """The outcome of an async handler. The loop would end the process for some of what a handler may raise."""
     current_task.set(task)
     try:
-        return Outcome(await handler(AsyncContext(task)))
+        with _span(task):
+            return Outcome(await handler(AsyncContext(task)))
     except BaseException as error:
         return Outcome(error=error)
 
@@ -329,7 +331,8 @@ async def in_thread(handler: Handler, task: Task) -> Outcome:
     def run() -> None:
         current_task.set(task)
         try:
-            outcome = Outcome(handler(Context(task, loop, lost)))
+            with _span(task):
+                outcome = Outcome(handler(Context(task, loop, lost)))
         except BaseException as error:
             outcome = Outcome(error=error)
         # The loop is closed if the worker did not wait for this handler.
@@ -347,6 +350,24 @@ async def in_thread(handler: Handler, task: Task) -> Outcome:
     finally:
         watching.cancel()
         lost.set()
+
+
+@contextlib.contextmanager
+def _span(task: Task) -> Iterator[None]:
+    """A span for the work on a packet, below the request that created it; nothing without OpenTelemetry."""
+    try:
+        trace = importlib.import_module("opentelemetry.trace")
+        propagate = importlib.import_module("opentelemetry.propagate")
+    except ImportError:
+        yield
+        return
+    parent = propagate.extract(task.packet["metadata"].get("trace") or {})
+    attributes = {"baton.packet.id": task.packet["id"], "baton.agent.id": task.agent_id}
+    tracer = trace.get_tracer("baton-client")
+    with tracer.start_as_current_span(
+        f"work {task.agent_id}", context=parent, kind=trace.SpanKind.CONSUMER, attributes=attributes
+    ):
+        yield
 
 
 Handle = Callable[[Task], Awaitable[Outcome]]
