@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { refused, startCliBench } from '../../support/cli.ts';
 
+const scheduleFile = fileURLToPath(new URL('../../../examples/schedule.yaml', import.meta.url));
 const policyFile = fileURLToPath(new URL('../../../examples/policy.json', import.meta.url));
 
 test('an action is asked about, listed and decided, and policies, groups and delegations are set by commands', async (t) => {
@@ -35,4 +39,28 @@ test('an action is asked about, listed and decided, and policies, groups and del
     ['delegations', 'remove', 'dana'],
   ])
     await succeed(...args);
+});
+
+test('a schedule is set from a file, listed, run and removed by commands, and a fault in the file is found by its line', async (t) => {
+  const bench = await startCliBench(t);
+  const succeed = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await bench.run(args);
+    assert.equal(exitCode, 0, `${args.join(' ')}: ${stdout}${stderr}`);
+    return stdout;
+  };
+  assert.match(await succeed('schedules', 'set', 'weekly', scheduleFile), /weekly is written, version 1; next at 2026-03-02T08:00/);
+  assert.match(await succeed('schedules', 'list'), /weekly +0 9 \* \* 1 +Europe\/Berlin +2026-03-02T08:00/);
+  assert.deepEqual((await succeed('schedules', 'next', 'weekly', '--count', '2')).trim().split('\n'), [
+    '2026-03-02T08:00:00.000Z',
+    '2026-03-09T08:00:00.000Z',
+  ]);
+  const id = (await succeed('schedules', 'run', 'weekly', '--quiet')).trim();
+  assert.equal((await bench.service.call('GET', `/packets/${id}`)).body.metadata.schedule.name, 'weekly');
+  assert.match(await succeed('schedules', 'get', 'weekly'), /"timezone": "Europe\/Berlin"/);
+  const broken = join(mkdtempSync(join(tmpdir(), 'baton-')), 'broken.yaml');
+  writeFileSync(broken, readFileSync(scheduleFile, 'utf8').replace('0 9 * * 1', '0 0 31 2 *'));
+  refused(await bench.run(['schedules', 'set', 'weekly', broken]), 1, /broken\.yaml:2:.*names no day that exists/);
+  refused(await bench.run(['schedules', 'set', 'weekly', scheduleFile, '--if-match', '"7"']), 1, /schedule/);
+  await succeed('schedules', 'remove', 'weekly');
+  assert.equal((await bench.run(['schedules', 'list'])).stdout.trim(), '');
 });
