@@ -380,8 +380,8 @@ class Contexts implements ContextManager {
 const traceContext: TextMapPropagator = {
   inject: () => undefined,
   fields: () => ['traceparent'],
-  extract(parent, carrier, { get }) {
-    const [, traceId = '', spanId = ''] = String(get(carrier, 'traceparent')).split('-');
+  extract(parent, carrier, getter) {
+    const [, traceId = '', spanId = ''] = String(getter.get(carrier, 'traceparent')).split('-');
     return trace.setSpanContext(parent, { traceId, spanId, traceFlags: 1, isRemote: true });
   },
 };
