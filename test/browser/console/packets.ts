@@ -158,7 +158,7 @@ export function packetTests(on: TestConsole): void {
     await page.getByText('too late').waitFor();
     await go(page, '/packets?scheduled=true');
     await page.getByText('later on').waitFor();
-    await page.getByText(/^from /).waitFor();
+    await page.getByText(/^starts in /).waitFor();
     assert.equal(await page.getByText('too late').count(), 0);
     await assertAccessible(page);
   });

@@ -79,26 +79,23 @@ interface Timed {
   overdue?: boolean;
 }
 
-/** From when on an open packet can be claimed, and how long until it is due; nothing for a packet without times. */
-export function Times({ of: { status, not_before, due_at, overdue } }: { of: Timed }) {
-  const isHeld = now.useAs((time) => (status === 'created' && not_before !== undefined && Date.parse(not_before) > time ? 'yes' : 'no'));
+/** That an open packet is overdue, or in how long it can be claimed, or how long until it is due: what comes first. Nothing for a packet without times. */
+export function Times({ of: { status, not_before = '', due_at, overdue } }: { of: Timed }) {
+  const left = now.useAs((time) => (status === 'created' && Date.parse(not_before) > time ? roughly(Date.parse(not_before) - time) : ''));
   if (!openStatuses.includes(status)) return null;
-  return (
-    <>
-      {isHeld === 'yes' && not_before !== undefined ? (
-        <span title={moment(not_before)}>
-          <Badge>from {moment(not_before)}</Badge>
-        </span>
-      ) : null}
-      {due_at === undefined ? null : overdue === true ? (
-        <span title={moment(due_at)}>
-          <Badge tone="bad">overdue</Badge>
-        </span>
-      ) : (
-        <TimeLeft until={due_at} />
-      )}
-    </>
-  );
+  if (overdue === true)
+    return (
+      <span title={moment(due_at)}>
+        <Badge tone="bad">overdue</Badge>
+      </span>
+    );
+  if (left !== '')
+    return (
+      <span title={moment(not_before)}>
+        <Badge>starts in {left}</Badge>
+      </span>
+    );
+  return due_at === undefined ? null : <TimeLeft until={due_at} />;
 }
 
 /** A text that an agent or a person wrote: with its line breaks, and without effect on the direction of the text around it. */
