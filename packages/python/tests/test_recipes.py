@@ -1,4 +1,4 @@
-"""The recipes of `examples/python`. `BATON_LANGGRAPH` and `BATON_OPENAI_AGENTS` name the Python of each."""
+"""The recipes of `examples/python`. `BATON_LANGGRAPH` and the other variables name the Python of each."""
 
 from __future__ import annotations
 
@@ -11,10 +11,22 @@ import pytest
 
 from baton_client import Context, Handoff
 from conftest import KEY, ROOT, Service
+from test_approvals import deciding
 from test_client import request_for, wait_for
 
 LANGGRAPH = os.environ.get("BATON_LANGGRAPH")
 OPENAI_AGENTS = os.environ.get("BATON_OPENAI_AGENTS")
+PYDANTIC_AI = os.environ.get("BATON_PYDANTIC_AI")
+APPROVALS = [
+    ("langchain", LANGGRAPH, "call-langchain"),
+    ("openai_agents", OPENAI_AGENTS, "call-agents"),
+    ("pydantic_ai", PYDANTIC_AI, "call-pydantic"),
+]
+DECISIONS: list[tuple[dict[str, object], str, str]] = [
+    ({"decision": "approve"}, "refunded 500", "ORD-4711 500\n"),
+    ({"decision": "edit", "arguments": {"order": "ORD-4711", "amount": 40}}, "refunded 40", "ORD-4711 40\n"),
+    ({"decision": "reject", "message": "Ask again in May"}, "Ask again in May", ""),
+]
 
 
 def start(python: str, name: str, service: Service, **settings: str) -> subprocess.Popen[str]:
@@ -63,3 +75,34 @@ def test_an_agent_of_the_openai_sdk_uses_an_agent_elsewhere_as_a_tool(handoff_se
             stop.set()
             worker.join(10)
     assert output == "The resolver says completed: done with Order 4711 was charged twice\n"
+
+
+@pytest.mark.parametrize(("framework", "python", "call_id"), APPROVALS)
+@pytest.mark.parametrize(("decision", "said", "executed"), DECISIONS)
+def test_an_approval_survives_the_process_of_the_framework(
+    tmp_path: Path,
+    own_service: Service,
+    framework: str,
+    python: str | None,
+    call_id: str,
+    decision: dict[str, object],
+    said: str,
+    executed: str,
+) -> None:
+    if python is None:
+        pytest.skip("No environment variable names its Python")
+    with Handoff(own_service.url, KEY) as admin:
+        key = admin.create_key(body={"name": "refunds", "scopes": ["read", "work"], "agents": ["refunds"]})["key"]
+    ledger = tmp_path / "ledger"
+    settings = {"SERVICE_API_KEY": key, "STATE": str(tmp_path / "state"), "LEDGER": str(ledger)}
+    name = f"approve_{framework}.py"
+    # The first process dies between the approval and the execution.
+    first = start(python, name, own_service, **settings, DIES="1")
+    deciding(own_service, call_id, **decision)
+    first.communicate(timeout=60)
+    assert first.returncode == 9
+    assert not ledger.exists()
+    second = start(python, name, own_service, **settings)
+    output, _ = second.communicate(timeout=60)
+    assert said in output
+    assert (ledger.read_text() if ledger.exists() else "") == executed
