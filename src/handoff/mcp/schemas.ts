@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 
-import { choice, name, object, statement } from '../../kit/schemas.ts';
+import { choice, name, object, record, statement } from '../../kit/schemas.ts';
 import { priorities, statuses } from '../model/common.ts';
 import { askedFields } from '../model/hitl.ts';
 import { ClaimNextRequest, CreateRequest, maxLeaseSeconds, PatchRequest, RenewRequest } from '../model/packet.ts';
@@ -23,6 +23,9 @@ export function published(schema: unknown): unknown {
     }),
   );
 }
+
+/** How long a call waits for an approval unless it says otherwise: an hour. */
+export const approvalSeconds = 3600;
 
 const optional = Type.Optional;
 
@@ -134,6 +137,16 @@ export const inputs = {
     depth: optional(Type.Integer({ minimum: 0, maximum: 50, description: 'The maximum number of ancestors; 10 if left out.' })),
   }),
   get_history: object({ packet_id: packetId }),
+  request_approval: object({
+    tool_name: name('The tool that waits.', { maxLength: 256 }),
+    input: record(Type.Unknown(), { description: 'Its arguments.' }),
+    tool_use_id: optional(name('The id of the call: asked again with it, it is the same question.', { maxLength: 255 })),
+    reason: optional(askedFields.reason),
+    ...agent,
+    timeout_seconds: optional(
+      Type.Integer({ minimum: 1, maximum: 86_400, description: `How long to wait; ${approvalSeconds} if left out. Then it is denied.` }),
+    ),
+  }),
   get_contract: object({ target_agent: name('The id of the agent that you want to hand over to.') }),
 } as const satisfies Record<string, TSchema>;
 
@@ -184,6 +197,11 @@ export const outputs = {
     omitted: Type.Array(Type.Unknown()),
   }),
   history: Type.Object({ packet_id: packetId, events: Type.Array(Type.Unknown()) }),
+  permission: Type.Object({
+    behavior: Type.String({ description: 'allow or deny.' }),
+    updatedInput: optional(Type.Unknown({ description: 'The arguments that were approved.' })),
+    message: optional(Type.String({ description: 'Why it is denied.' })),
+  }),
   contract: Type.Object({
     agent_id: Type.String({ description: 'The id of the agent.' }),
     version: nullable('integer', 'The version of the contract; null if the agent has none.'),

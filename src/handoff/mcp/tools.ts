@@ -4,9 +4,10 @@ import { present } from '../face/call.ts';
 import { routes } from '../model/api.ts';
 import type { Scope } from '../model/common.ts';
 import type { Packet } from '../model/packet.ts';
+import { requestPermission } from './permission.ts';
 import { answeredQuestion, askedIn } from './questions.ts';
 import { answerOf, changed, type ToolResult, toldOf } from './results.ts';
-import { defaultLeaseSeconds, inputs, maxWaitSeconds, outputs } from './schemas.ts';
+import { approvalSeconds, defaultLeaseSeconds, inputs, maxWaitSeconds, outputs } from './schemas.ts';
 import { agentOf, type Session } from './session.ts';
 import { askTask, type Task, waitTask } from './tasks.ts';
 import { briefText, fenced } from './text.ts';
@@ -264,6 +265,16 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
       const lines = history.events.map(({ timestamp, event_type, actor }) => `${timestamp} ${event_type} by ${actor}`);
       return { structured: history, text: fenced(lines.join('\n')) };
     },
+  }),
+
+  request_approval: tool('request_approval', {
+    title: 'Ask for the approval of a tool call',
+    description:
+      'Asks people, or the rules of the service, whether a tool call may be executed, and waits for the decision: for the permission prompt of a coding agent. The text of the result is the JSON of the decision.',
+    output: outputs.permission,
+    waitsFor: approvalSeconds,
+    annotations: writes,
+    run: (args, session) => requestPermission(session, args),
   }),
 
   get_contract: tool('get_contract', {

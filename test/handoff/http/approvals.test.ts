@@ -3,9 +3,11 @@ import { describe, test } from 'node:test';
 
 import { a2a } from '../../support/a2a.ts';
 import { historyOf } from '../../support/life.ts';
+import { callTool } from '../../support/mcp.ts';
 import { type CallOptions, createPacket, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
 
 const action = { tool: 'refund', arguments: { order: 'ORD-1', amount: 500 }, call_id: 'call-1' };
 const requestFor = (more: object = {}, over: object = {}) => ({ agent: { id: 'refunds' }, action: { ...action, ...more }, ...over });
@@ -289,6 +291,47 @@ for (const store of stores) {
       for (const { id, responder } of keys.filter(({ responder }: { responder: string }) => responder === 'bob'))
         assert.equal((await service.call('DELETE', `/keys/${id}`)).status, 204, responder);
       assert.equal((await asked(service, agent, { call_id: 'p', tool: 'pay' })).status, 'awaiting_human', 'bob may approve no more');
+    });
+
+    test('request_approval of MCP answers with the JSON of a permission prompt, and takes silence and refusals for no [H694]', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['ann']);
+      const request = async (id: string, more: object = {}) => {
+        const { content, structuredContent, isError } = await callTool(
+          service,
+          'request_approval',
+          { tool_name: 'refund', input: { amount: 5 }, tool_use_id: id, ...more },
+          { key: agent, agent: null },
+        );
+        assert.deepEqual([isError, content.length, JSON.parse(content[0].text)], [undefined, 1, structuredContent]);
+        return structuredContent;
+      };
+      const approving = async (id: string, body: object, more: object = {}) => {
+        const waits = request(id, more);
+        let found: { id: string } | undefined;
+        await until(async () => {
+          const { packets } = (await service.call('GET', '/packets/awaiting')).body;
+          found = packets[0];
+          return found !== undefined;
+        });
+        assert.equal((await decide(service, found!.id, { responded_by: 'ann', ...body }, { key: of.ann! })).status, 200);
+        return waits;
+      };
+      assert.deepEqual(await approving('a', { decision: 'approve' }), { behavior: 'allow', updatedInput: { amount: 5 } });
+      assert.deepEqual(await request('a'), { behavior: 'allow', updatedInput: { amount: 5 } }, 'the same call again');
+      assert.deepEqual(await approving('b', { decision: 'edit', arguments: { amount: 1 } }), {
+        behavior: 'allow',
+        updatedInput: { amount: 1 },
+      });
+      assert.deepEqual(await approving('c', { decision: 'reject', message: 'No.' }), { behavior: 'deny', message: 'No.' });
+      const changed = await request('a', { input: { amount: 6 } });
+      assert.equal(changed.behavior, 'deny', 'a refusal of the service');
+      assert.equal((await request('d', { agent_id: 'other' })).behavior, 'deny');
+      const { id } = await asked(service, agent, { arguments: { amount: 5 }, call_id: 'e' }, { timeout_seconds: 60 });
+      service.clock.turn(60);
+      assert.match((await request('e')).message, new RegExp(`Nobody approved the call in time. Packet ${id}`));
+      service.clock.turn(86_400);
+      assert.match((await request('a')).message, /Nobody|was valid until/);
     });
 
     test('a policy in shadow decides nothing, and counts what it would have done [H692]', async () => {

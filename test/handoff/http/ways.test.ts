@@ -56,7 +56,7 @@ const rightOfRoute: Readonly<Record<string, string>> = {
 };
 
 const rightOfTool: Readonly<Record<string, string>> = {
-  ...named('work', 'hand_over claim_next claim renew_lease release update ask_human complete fail'),
+  ...named('work', 'hand_over claim_next claim renew_lease release update ask_human request_approval complete fail'),
   ...named('read', 'get_answer wait_for_packet find_packets get_packet get_brief get_history'),
   ...named('read|work', 'get_contract'),
 };
@@ -217,14 +217,17 @@ const keyWithout = (service: TestService, key: string, right: string) =>
 
 /** Asserts a refusal by the rules on rights: of the API, of AIP-193, of JSON-RPC, or the result of a tool. */
 function refused({ status, body, text }: TestAnswer, pattern: RegExp, about: string) {
-  const isError = body?.error !== undefined || body?.result?.isError === true;
+  // A permission prompt is told of a refusal as of any other denial.
+  const isDenied = body?.result?.structuredContent?.behavior === 'deny';
+  const isError = body?.error !== undefined || body?.result?.isError === true || isDenied;
   assert.ok(isError ? status === 200 || status === 403 : status === 403, `${about}: ${status} ${text}`);
   assert.match(text, pattern, about);
 }
 
 /** The arguments of a call of a tool that are enough to reach its operation. */
 function argumentsOf(name: string, id: string, more: object = {}) {
-  const given = { packet_id: id, summary: 'x', target_agent: 'b', question: 'q?', reason: 'r', statuses: ['completed'], ...more };
+  const call = { tool_name: 't', input: {} };
+  const given = { packet_id: id, summary: 'x', target_agent: 'b', question: 'q?', reason: 'r', statuses: ['completed'], ...call, ...more };
   const known = tools[name as keyof typeof tools].input.properties;
   return { name, arguments: Object.fromEntries(Object.entries(given).filter(([field]) => field in known)) };
 }
