@@ -76,7 +76,7 @@ async function configurationOf({ people, service }: { people: Map<string, Provid
       },
     ],
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'groups'] },
-    scopes: ['openid', 'offline_access', 'email', 'profile'],
+    scopes: ['openid', 'offline_access', 'email', 'profile', ...resourceScopes.split(' ')],
     findAccount: (_: unknown, id: string) => (people.has(id) ? { accountId: id, claims: () => Promise.resolve(claimsOf(id)) } : undefined),
     extraTokenClaims(_: unknown, { accountId }: { accountId?: string }) {
       if (accountId === undefined || !people.has(accountId)) return undefined;
@@ -139,7 +139,10 @@ export async function startProvider({ people: given, service }: ProviderOptions)
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (provider === undefined || handle === undefined) return void request.socket.destroy();
     if (!request.url!.startsWith('/interaction/')) return void handle(request, response);
-    const { uid } = await provider.interactionDetails(request, response);
+    const { uid, prompt } = await provider.interactionDetails(request, response);
+    // Everybody agrees.
+    if (prompt.name === 'consent')
+      return provider.interactionFinished(request, response, { consent: {} }, { mergeWithLastSubmission: true });
     if (request.method !== 'POST') {
       response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(chooser(uid, people));
       return;
@@ -165,7 +168,7 @@ export async function startProvider({ people: given, service }: ProviderOptions)
       // Everybody has agreed to what clients of the service want.
       async loadExistingGrant({ oidc }: GrantContext) {
         const grant = new oidc.provider.Grant({ accountId: oidc.account!.accountId, clientId: oidc.client.clientId });
-        grant.addOIDCScope('openid offline_access email profile');
+        grant.addOIDCScope(`openid offline_access email profile ${resourceScopes}`);
         for (const resource of [oidc.params.resource ?? []].flat()) grant.addResourceScope(resource, resourceScopes);
         await grant.save();
         return grant;

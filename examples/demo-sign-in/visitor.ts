@@ -1,3 +1,6 @@
+/** How many redirects a browser follows. */
+const maxRedirects = 20;
+
 /** A browser without pages: it keeps cookies, follows redirects and sends forms. */
 export class Visitor {
   /** The addresses that it was sent to, in order. */
@@ -26,13 +29,14 @@ export class Visitor {
   /** Opens an address and follows redirects; returns the last answer with its address. */
   async open(url: string, options: RequestInit = {}): Promise<{ answer: Response; url: string }> {
     let [at, with_] = [url, options];
-    for (;;) {
+    for (let redirects = 0; redirects < maxRedirects; redirects += 1) {
       const answer = await this.request(at, with_);
       const location = answer.headers.get('location');
       if (location === null) return { answer, url: at };
       await answer.body?.cancel();
       [at, with_] = [new URL(location, at).href, {}];
     }
+    throw new Error(`More than ${maxRedirects} redirects, the last to ${at}`);
   }
 
   /** Signs in at the service as a person of the provider; returns where the browser is then. */

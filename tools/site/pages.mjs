@@ -12,6 +12,7 @@ export const groups = [
       'docs/approvals.md': 'Approvals',
       'docs/time.md': 'Not before, due, and traces',
       'docs/packet-life.md': 'The life of a packet',
+      'docs/sign-in.md': 'Sign-in',
       'docs/audit.md': 'The audit log',
     },
   },
