@@ -31,13 +31,33 @@ class Keeper implements OAuthClientProvider {
     };
   }
 
-  clientInformation = () => this.#client;
-  saveClientInformation = (client: NonNullable<Registered>) => void (this.#client = client);
-  tokens = () => this.saved;
-  saveTokens = (tokens: Saved) => void (this.saved = tokens);
-  redirectToAuthorization = (url: URL) => void (this.asked = url);
-  saveCodeVerifier = (verifier: string) => void (this.#verifier = verifier);
-  codeVerifier = () => this.#verifier;
+  clientInformation(): Registered {
+    return this.#client;
+  }
+
+  saveClientInformation(client: NonNullable<Registered>): void {
+    this.#client = client;
+  }
+
+  tokens(): Saved | undefined {
+    return this.saved;
+  }
+
+  saveTokens(tokens: Saved): void {
+    this.saved = tokens;
+  }
+
+  redirectToAuthorization(url: URL): void {
+    this.asked = url;
+  }
+
+  saveCodeVerifier(verifier: string): void {
+    this.#verifier = verifier;
+  }
+
+  codeVerifier(): string {
+    return this.#verifier;
+  }
 }
 
 /** A service with a certified provider, and the place to which the client's person returns. */
