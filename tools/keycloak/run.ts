@@ -73,7 +73,7 @@ async function setUp(keycloak: string, service: string): Promise<void> {
       protocolMappers: [audience(`${service}/mcp`)],
     });
   await put('/baton/clients', {
-    ...{ clientId: 'baton', secret, redirectUris: [`${service}/sign-in/callback`], protocolMappers: [groups] },
+    ...{ clientId: 'baton', secret, frontchannelLogout: false, redirectUris: [`${service}/sign-in/callback`], protocolMappers: [groups] },
     attributes: {
       'post.logout.redirect.uris': `${service}/signed-out`,
       'backchannel.logout.url': `${service}/sign-in/back-channel-logout`,
@@ -111,6 +111,67 @@ async function signIn(visitor: Visitor, service: string, username: string): Prom
   return back.url;
 }
 
+/** Signs people in and out, here and at Keycloak. */
+async function checkPeople(keycloak: string, service: string): Promise<void> {
+  const dana = new Visitor();
+  assert.equal(await signIn(dana, service, 'dana'), `${service}/console`);
+  const own = await json<{ kind: string; name: string; scopes: string[] }>(dana.call(service, 'GET', '/api/v1/keys/self'));
+  assert.deepEqual([own.kind, own.name, own.scopes], ['session', 'dana@example.com', ['read', 'work', 'respond', 'manage']]);
+  const eli = new Visitor();
+  await signIn(eli, service, 'eli');
+  assert.deepEqual((await json<{ scopes: string[] }>(eli.call(service, 'GET', '/api/v1/keys/self'))).scopes, ['read', 'respond']);
+
+  const { url } = await json<{ url: string }>(dana.call(service, 'POST', '/sign-out'));
+  const out = await dana.open(url);
+  assert.equal(new URL(out.url).pathname, '/signed-out', `after signing out: ${out.url}`);
+  assert.equal((await dana.call(service, 'GET', '/api/v1/keys/self')).status, 401);
+
+  // An administrator ends Eli's session at Keycloak, which tells the service.
+  const { access_token } = await json<{ access_token: string }>(
+    fetch(`${keycloak}/realms/master/protocol/openid-connect/token`, {
+      method: 'POST',
+      body: new URLSearchParams({ grant_type: 'password', client_id: 'admin-cli', ...admin }),
+    }),
+  );
+  const headers = { authorization: `Bearer ${access_token}` };
+  const [found] = await json<{ id: string }[]>(fetch(`${keycloak}/admin/realms/baton/users?username=eli`, { headers }));
+  await fetch(`${keycloak}/admin/realms/baton/users/${found!.id}/logout`, { method: 'POST', headers });
+  assert.equal((await eli.call(service, 'GET', '/api/v1/keys/self')).status, 401, 'back-channel logout');
+}
+
+/** Lists the tools of `/mcp` with a token of Keycloak, and prints it. */
+async function checkTokens(keycloak: string, service: string): Promise<void> {
+  const given = await json<{ access_token: string }>(
+    fetch(`${keycloak}/realms/baton/protocol/openid-connect/token`, {
+      method: 'POST',
+      body: new URLSearchParams({
+        grant_type: 'password',
+        client_id: 'connector',
+        username: 'dana',
+        password,
+        scope: 'openid baton:read baton:work',
+      }),
+    }),
+  );
+  console.log('\nAn access token of Keycloak:', decodeProtectedHeader(given.access_token), decodeJwt(given.access_token));
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+  const listed = await fetch(`${service}/mcp`, {
+    method: 'POST',
+    headers: {
+      ...{
+        authorization: `Bearer ${given.access_token}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      'mcp-protocol-version': '2025-11-25',
+    },
+    body: JSON.stringify(body),
+  });
+  assert.equal(listed.status, 200, await listed.text());
+  const elsewhere = await fetch(`${service}/api/v1/packets`, { headers: { authorization: `Bearer ${given.access_token}` } });
+  assert.equal(elsewhere.status, 401, 'the audience of /mcp alone');
+}
+
 async function main(): Promise<void> {
   const home = install();
   const [port, servicePort] = [await freePort(), await freePort()];
@@ -134,63 +195,13 @@ async function main(): Promise<void> {
     await setUp(keycloak, service);
     await using handoff = await createHandoff({
       ...{ port: servicePort, publicUrl: service, oidcIssuer: `${keycloak}/realms/baton`, oidcClientId: 'baton', oidcClientSecret: secret },
+      // With offline_access Keycloak ends its own session, and then has nothing to log out.
+      oidcScopes: 'openid profile email',
       ...{ oidcGroupsClaim: 'groups', oidcTokenTypes: ['at+jwt', 'JWT'] },
       oidcRights: { '*': ['read', 'respond'], 'idp:ops': ['read', 'work', 'respond', 'manage'] },
     });
-    const dana = new Visitor();
-    assert.equal(await signIn(dana, service, 'dana'), `${service}/console`);
-    const own = await json<{ kind: string; name: string; scopes: string[] }>(dana.call(service, 'GET', '/api/v1/keys/self'));
-    assert.deepEqual([own.kind, own.name, own.scopes], ['session', 'dana@example.com', ['read', 'work', 'respond', 'manage']]);
-    const eli = new Visitor();
-    await signIn(eli, service, 'eli');
-    assert.deepEqual((await json<{ scopes: string[] }>(eli.call(service, 'GET', '/api/v1/keys/self'))).scopes, ['read', 'respond']);
-
-    const { url } = await json<{ url: string }>(dana.call(service, 'POST', '/sign-out'));
-    const out = await dana.open(url);
-    assert.equal(new URL(out.url).pathname, '/signed-out', `after signing out: ${out.url}`);
-    assert.equal((await dana.call(service, 'GET', '/api/v1/keys/self')).status, 401);
-
-    // An administrator ends Eli's session at Keycloak, which tells the service.
-    const { access_token } = await json<{ access_token: string }>(
-      fetch(`${keycloak}/realms/master/protocol/openid-connect/token`, {
-        method: 'POST',
-        body: new URLSearchParams({ grant_type: 'password', client_id: 'admin-cli', ...admin }),
-      }),
-    );
-    const headers = { authorization: `Bearer ${access_token}` };
-    const [found] = await json<{ id: string }[]>(fetch(`${keycloak}/admin/realms/baton/users?username=eli`, { headers }));
-    await fetch(`${keycloak}/admin/realms/baton/users/${found!.id}/logout`, { method: 'POST', headers });
-    assert.equal((await eli.call(service, 'GET', '/api/v1/keys/self')).status, 401, 'back-channel logout');
-
-    const given = await json<{ access_token: string }>(
-      fetch(`${keycloak}/realms/baton/protocol/openid-connect/token`, {
-        method: 'POST',
-        body: new URLSearchParams({
-          grant_type: 'password',
-          client_id: 'connector',
-          username: 'dana',
-          password,
-          scope: 'openid baton:read baton:work',
-        }),
-      }),
-    );
-    console.log('\nAn access token of Keycloak:', decodeProtectedHeader(given.access_token), decodeJwt(given.access_token));
-    const body = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
-    const listed = await fetch(`${service}/mcp`, {
-      method: 'POST',
-      headers: {
-        ...{
-          authorization: `Bearer ${given.access_token}`,
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-        },
-        'mcp-protocol-version': '2025-11-25',
-      },
-      body: JSON.stringify(body),
-    });
-    assert.equal(listed.status, 200, await listed.text());
-    const elsewhere = await fetch(`${service}/api/v1/packets`, { headers: { authorization: `Bearer ${given.access_token}` } });
-    assert.equal(elsewhere.status, 401, 'the audience of /mcp alone');
+    await checkPeople(keycloak, service);
+    await checkTokens(keycloak, service);
     console.log(`\nKeycloak ${version}, ${handoff.url}: all as expected, ${new Date().toISOString().slice(0, 10)}.`);
   } finally {
     process.kill(-child.pid!);
