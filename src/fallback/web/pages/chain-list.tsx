@@ -4,6 +4,7 @@ import { Link, useNavigate, useSearchParams } from 'react-router';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button, LinkButton } from '../../../kit/web/components/button.tsx';
+import { CodeBlock } from '../../../kit/web/components/code.tsx';
 import { Badge, Empty } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { Menu } from '../../../kit/web/components/menu.tsx';
@@ -15,6 +16,7 @@ import { useDelete, useHidden } from '../data/deletions.ts';
 import { useChains, useMayWrite } from '../data/queries.ts';
 import { distinction } from '../parts/chain-label.ts';
 import { ProviderPath } from '../parts/provider-path.tsx';
+import { rehearsalExample } from '../parts/rehearsal-example.ts';
 import styles from './chain-list.module.css';
 
 /** Whether the name, the description or a provider of a chain contains the text. */
@@ -43,12 +45,17 @@ export function ChainList() {
           found.length > 0 ? (
             <FoundChains chains={found} mayWrite={mayWrite} />
           ) : (
-            <Panel>
-              <Empty title="No chains yet" actions={mayWrite ? <WaysToCreate /> : undefined}>
-                A chain lists model providers in order, with rules for what happens when one fails. A stored chain can be explained, tested
-                and exported.
-              </Empty>
-            </Panel>
+            <>
+              <Panel>
+                <Empty title="No chains yet" actions={mayWrite ? <WaysToCreate /> : undefined}>
+                  A chain lists model providers in order, with rules for what happens when one fails. A stored chain can be explained,
+                  tested and exported.
+                </Empty>
+              </Panel>
+              <Panel title="What a rehearsal of a chain shows: what the gateway really does when a provider fails">
+                <CodeBlock text={rehearsalExample} label="A rehearsal" />
+              </Panel>
+            </>
           )
         }
       </Load>
