@@ -130,7 +130,7 @@ describe('fallback-service rehearse', () => {
     assert.doesNotMatch(litellmNamed.stderr, /Neither/);
   });
 
-  test('says the version of the gateway, and says of a running one only what is known of it [F108]', async (t) => {
+  test('says the version of the gateway, and says of a running one only what is known of it [F108, F109]', async (t) => {
     const config = written(t, 'config.yaml', litellm);
     const token = '0123456789abcdef0123456789abcdef';
     const { port, close } = await listenFor(t, createServer());

@@ -96,10 +96,14 @@ interface Draft {
   model: string;
   key: string;
   preset: Preset;
+  answers: keyof typeof answers;
 }
 
+/** Whether the answers are streamed. */
+const answers = { whole: false, streamed: true, both: 'both' } as const;
+
 /** The names of the form's fields, by the fields of the request. */
-const fields = { url: 'gateway.url', model: 'gateway.model', key: 'gateway.headers', preset: 'preset' } as const;
+const fields = { url: 'gateway.url', model: 'gateway.model', key: 'gateway.headers', preset: 'preset', answers: 'request.stream' } as const;
 
 function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
   const navigate = useNavigate();
@@ -110,6 +114,7 @@ function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
     model: '',
     key: gateway?.key ?? '',
     preset: 'coverage',
+    answers: 'whole',
   });
   const faults = faultsOf(start.error);
   const bound = bind(
@@ -133,6 +138,7 @@ function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
             {...bound('key')}
           />
           <SelectField label="Failures" options={presets.map((value) => ({ value, label: words(value) }))} {...bound('preset')} />
+          <SelectField label="Answers" options={Object.keys(answers).map((value) => ({ value, label: words(value) }))} {...bound('answers')} />
         </Fields>
         {isAllowed ? null : (
           <Callout tone="warn" title="This service sends no requests.">
@@ -155,7 +161,7 @@ function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
 }
 
 /** The request for a rehearsal. */
-function requestOf({ url, model, key, preset }: Draft, configHeader: string | null): TestRequest {
+function requestOf({ url, model, key, preset, answers: asked }: Draft, configHeader: string | null): TestRequest {
   const headers = {
     ...(configHeader === null ? {} : { [configHeader]: '{config}' }),
     ...(key.trim() === '' ? {} : { authorization: `Bearer ${key.trim()}` }),
@@ -163,6 +169,7 @@ function requestOf({ url, model, key, preset }: Draft, configHeader: string | nu
   return {
     mode: 'rehearsal',
     preset,
+    request: { stream: answers[asked] },
     gateway: { url: url.trim(), model: model.trim() === '' ? null : model.trim(), headers },
   };
 }

@@ -17,6 +17,7 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
     () => results.toSorted((one, other) => Number(one.agrees) - Number(other.agrees) || one.index - other.index),
     [results],
   );
+  const isMixed = new Set(results.map(({ request }) => request?.stream)).size > 1;
   if (agreement === undefined) return null;
   const { prompts, agreeing, not_tested, stray_calls } = agreement;
   return (
@@ -54,7 +55,15 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
           rows={rows}
           keyOf={({ index }) => String(index)}
           columns={[
-            { name: 'Scene', cell: ({ scenario }) => labelled(scenario) },
+            {
+              name: 'Scene',
+              cell: ({ scenario, request }) => (
+                <>
+                  {labelled(scenario)}
+                  {isMixed && request !== undefined ? <span className="muted"> ({request.stream ? 'streamed' : 'whole'})</span> : null}
+                </>
+              ),
+            },
             {
               name: 'The chain says',
               cell: ({ expected }) => (
