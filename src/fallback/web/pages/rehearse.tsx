@@ -138,7 +138,11 @@ function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
             {...bound('key')}
           />
           <SelectField label="Failures" options={presets.map((value) => ({ value, label: words(value) }))} {...bound('preset')} />
-          <SelectField label="Answers" options={Object.keys(answers).map((value) => ({ value, label: words(value) }))} {...bound('answers')} />
+          <SelectField
+            label="Answers"
+            options={Object.keys(answers).map((value) => ({ value, label: words(value) }))}
+            {...bound('answers')}
+          />
         </Fields>
         {isAllowed ? null : (
           <Callout tone="warn" title="This service sends no requests.">
