@@ -51,6 +51,10 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
     prune: createPruner({ store, clock, retention: settings }),
     measure: createMeasurer(store, live.metrics.measured),
     agents: createAgentWriter(agents),
+    async anchor() {
+      await services.audit.anchor();
+      return settings.auditAnchorSeconds * 1000;
+    },
     erase: createEraser({ store, erasures, now: () => clock().getTime() }),
     async poll() {
       const begun = clock().getTime();
@@ -95,8 +99,8 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
   // These can wait, and their long reads start a thread, which a start would have to share the processor with.
   const firstAfter = (name: string) => (name === 'prune' || name === 'measure' ? firstPruneMs : 0);
   const loops = [
-    ...Object.entries({ ...runOnce, ...(discover === undefined ? {} : discovery) }).map(([name, job]) =>
-      loopOf(name, job, firstAfter(name)),
+    ...Object.entries({ ...runOnce, ...(discover === undefined ? {} : discovery) }).flatMap(([name, job]) =>
+      name === 'anchor' && settings.auditAnchorSeconds === 0 ? [] : [loopOf(name, job, firstAfter(name))],
     ),
     delivering,
   ];

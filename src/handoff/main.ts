@@ -115,7 +115,7 @@ export interface Handoff {
   stop: Stop;
   /** Runs one round of a job, for tests, which control the clock. */
   runOnce: Record<
-    'sweep' | 'schedule' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat' | 'agents' | 'erase',
+    'sweep' | 'schedule' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat' | 'agents' | 'erase' | 'anchor',
     () => Promise<number>
   >;
 }
@@ -304,7 +304,7 @@ export type Live = ReturnType<typeof createLive>;
 
 /** Wires the operations, and the requests to receivers of webhooks and messages. */
 function createServices(
-  { settings, dependencies, clock, newId, random, tracer }: Base,
+  { settings, dependencies, clock, newId, random, tracer, logger }: Base,
   store: Store,
   live: Live,
   identity: Identity | undefined,
@@ -354,6 +354,12 @@ function createServices(
     approvals: createApprovalService(creation),
     schedules: createScheduleService({ ...creation, turns: live.turns, callerOfOrigin, refresh: keys.refresh }),
     executions: createExecutionService({ ...parts, views }),
+    audit: createAuditService({
+      ...parts,
+      turns: live.turns,
+      signer: signerOf(settings),
+      onHead: (head) => logger.info(head, 'audit head'),
+    }),
     erasures: createErasureService({ ...parts, views, retentionDays: settings.retentionDays }),
     groups: createGroupService(parts),
     delegations: createDelegationService(parts),
@@ -403,7 +409,7 @@ function createHandlers({ settings, clock }: Base, { store, live: { turns }, ser
     ...scheduleHandlers(services.schedules),
     ...statsHandlers(createStatsService(store, clock)),
     ...answerLinkHandlers(answerLinks, identity?.signsIn ? identity : undefined),
-    ...trailHandlers(createTrailService(store), createAuditService({ store, turns, signer: signerOf(settings) })),
+    ...trailHandlers(createTrailService(store), services.audit),
     ...briefHandlers(createBriefService(views)),
     ...webhookHandlers(webhooks),
     ...channelHandlers(channels),

@@ -10,6 +10,7 @@ import { type Growth, measureGrowth } from './store/growth.ts';
 import { schema } from './store/migrations/index.ts';
 import { completeTenant, indexAll, queueAll } from './store/search/rebuild.ts';
 import { openStore } from './store/store.ts';
+import { type KnownTenantHead, type VerifiedTrails, verifyTrails } from './store/verify.ts';
 import type { Tables } from './store/tables.ts';
 
 export type { Growth } from './store/growth.ts';
@@ -79,4 +80,14 @@ export async function makeAdminKey({ databaseUrl }: Pick<Settings, 'databaseUrl'
   } finally {
     await store.close();
   }
+}
+
+/**
+ * Checks the audit logs of all tenants in the database of the settings, or of one, also while a service uses it.
+ * @throws ChainFault with the tenant and the first entry that does not hold
+ */
+export async function verifyDatabase({ environment, config, tenant }: SettingsSource, known?: KnownTenantHead): Promise<VerifiedTrails> {
+  const { databaseUrl } = readHandoffSettings({ environment, file: config ?? environment.SERVICE_CONFIG });
+  await requireService(databaseUrl, schema);
+  return withDatabase<Tables, VerifiedTrails>(databaseUrl, (database) => verifyTrails(database, { tenant, known }), { readOnly: true });
 }

@@ -5,6 +5,7 @@ import { approvals } from './approvals.ts';
 import { channels } from './channels.ts';
 import {
   actor,
+  auditFilters,
   agent,
   claimant,
   claimLease,
@@ -252,14 +253,7 @@ const trail: readonly Row[] = [
   row('listAudit', {
     name: 'audit',
     text: "show the tenant's audit log, newest first",
-    flags: [
-      { flags: '--actor <actor>', text: 'only entries of this actor, for example agent:resolver' },
-      { flags: '--action <action>', text: 'only entries of this action, for example claimed' },
-      packetFilter('only entries of this packet'),
-      { flags: '--created-after <time>', text: 'only at or after this time (ISO 8601)' },
-      { flags: '--created-before <time>', text: 'only at or before this time (ISO 8601)' },
-      ...paged,
-    ],
+    flags: [...auditFilters, { flags: '--cursor <cursor>', text: 'the next_cursor of the page before, instead of --offset' }, ...paged],
     show: list(view.auditColumns, 'entries'),
   }),
   {
@@ -270,16 +264,20 @@ const trail: readonly Row[] = [
       { flags: '--from <position>', text: 'the first position (default: 1)' },
       { flags: '--to <position>', text: 'the last position (default: that of the head)' },
       { flags: '--as <format>', text: 'jsonl (default), or csv for spreadsheets, without digests', choices: ['jsonl', 'csv'] },
+      ...auditFilters,
     ],
     run: later(async () => (await import('./audit.ts')).exportAudit),
   },
   {
     name: 'audit verify',
-    text: 'check an exported audit log without a service: every digest, gaps, order, and with a key the signature',
-    operands: [{ name: 'file', text: 'a file that audit export or GET /audit/export wrote' }],
+    text: 'check an exported audit log, or those in a database, without a service: every digest, gaps, order, and with a key the signature',
+    operands: [{ name: 'file', text: 'a file that audit export or GET /audit/export wrote', optional: true }],
     flags: [
       { flags: '--head <head>', text: 'a head that was kept elsewhere: POSITION:DIGEST, or a file with the answer of GET /audit/head' },
       { flags: '--key <file>', text: 'the public key of the signature, as PEM', completion: 'file' },
+      { flags: '--database', text: 'check the audit logs of all tenants in the database of the settings, instead of a file' },
+      { flags: '--tenant <id>', text: 'with --database: only this tenant' },
+      configFile,
     ],
     run: later(async () => (await import('./audit.ts')).verifyAudit),
   },
@@ -342,7 +340,7 @@ const hooks: readonly Row[] = [
     text: 'register a webhook',
     flags: [
       { flags: '--url <url>', text: 'where deliveries go: an https URL with a public address', required: true },
-      events('repeatable; default: all but packet.overdue'),
+      events('repeatable; default: all but packet.overdue and audit.head'),
       {
         flags: '--secret <text>',
         text: 'signs every delivery, at least 16 characters; SERVICE_WEBHOOK_SECRET keeps it out of the process list',

@@ -43,6 +43,17 @@ export const subjectFilter: Flag = { flags: '--subject <id>', text: 'only packet
 export const file = (text: string): Flag => ({ flags: '-f, --file <file>', text, completion: 'file' });
 export const configFile: Flag = { flags: '--config <file>', text: 'a TOML file of settings', completion: 'file' };
 export const packetFilter = (text: string): Flag => ({ flags: '--packet <packet_id>', text, field: 'packet_id', completion: 'packet' });
+/** The filters of the audit log. */
+export const auditFilters: readonly Flag[] = [
+  { flags: '--actor <actor>', text: 'only entries of this actor, for example agent:resolver' },
+  { flags: '--action <action>', text: 'only entries of this action, for example claimed' },
+  packetFilter('only entries of this packet'),
+  { flags: '--key <key_id>', text: 'only entries with this API key', field: 'key_id' },
+  { flags: '--person <name>', text: 'only entries of this person, who signed in' },
+  { flags: '--subject <id>', text: 'only entries of packets that hold data of this person' },
+  { flags: '--created-after <time>', text: 'only at or after this time (ISO 8601)' },
+  { flags: '--created-before <time>', text: 'only at or before this time (ISO 8601)' },
+];
 export const lease = (text: string): Flag => ({ flags: '--lease <seconds>', text, field: 'lease_seconds', parse: whole(1, 86_400) });
 export const claimLease = lease('how long the claim lasts; without it the claim does not expire');
 export const token: Flag = {

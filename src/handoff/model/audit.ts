@@ -46,11 +46,22 @@ const filters = {
   action: Type.Optional(Type.String({ description: 'What happened.' })),
   packet_id: Type.Optional(Type.String({ description: 'The packet it happened to.' })),
   key_id: Type.Optional(Type.String({ description: 'The key that was used.' })),
+  person: Type.Optional(Type.String({ description: "The name, or the identity provider's id, of a person who signed in and did it." })),
+  subject: Type.Optional(Type.String({ description: 'The id of a person whose data its packet holds.' })),
   created_after: Type.Optional(givenTimestamp('At or after this moment.')),
   created_before: Type.Optional(givenTimestamp('At or before this moment.')),
 };
 
-const AuditQuery = object({ ...filters, ...paging() });
+const AuditQuery = object({
+  ...filters,
+  ...paging(),
+  cursor: Type.Optional(
+    Type.String({
+      maxLength: 1024,
+      description: 'The `next_cursor` of the previous page, which new entries do not shift; must not be combined with `offset`.',
+    }),
+  ),
+});
 
 const position = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description }));
 
@@ -84,6 +95,7 @@ const auditRoutes = routeTable('audit', {
           total: Type.Integer(),
           limit: Type.Integer(),
           offset: Type.Integer(),
+          next_cursor: orNull(Type.String(), 'For the next page; null on the last one.'),
           total_is: choice(['exact', 'at_least'], { description: 'Whether `total` is the number of entries or a lower bound.' }),
         }),
         description: 'Everything that happened in the tenant, newest first.',
@@ -103,10 +115,11 @@ const auditRoutes = routeTable('audit', {
           total: 1,
           limit: 50,
           offset: 0,
+          next_cursor: null,
           total_is: 'exact',
         },
       },
-      ...failing(401, 403, 429),
+      ...failing(400, 401, 403, 429),
     },
   }),
   auditHead: defineRoute({

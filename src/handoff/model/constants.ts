@@ -24,7 +24,7 @@ export const defaultWebhookEvents = [
 ] as const;
 
 /** The event types that a webhook can subscribe to. */
-export const webhookEvents = [...defaultWebhookEvents, 'packet.overdue'] as const;
+export const webhookEvents = [...defaultWebhookEvents, 'packet.overdue', 'audit.head'] as const;
 
 /** The kinds of channels, and the events that they send. */
 export const channelKinds = ['email', 'slack'] as const;

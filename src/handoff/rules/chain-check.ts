@@ -28,6 +28,9 @@ interface SignedHead extends ChainHead {
   readonly signature?: string;
 }
 
+const canonicalOf = (details: object | null | undefined): string | null =>
+  details === null || details === undefined ? null : canonicalJson(details);
+
 /** Checks an export of an audit log, line by line, in constant memory. */
 export class ChainCheck {
   readonly #known: KnownHead | undefined;
@@ -54,6 +57,11 @@ export class ChainCheck {
     else this.#entry(line as Entry);
   }
 
+  /** Checks the next entry as it is stored. @param details their canonical text; null once they are erased */
+  takeStored(entry: Omit<Entry, 'details'>, details: string | null): void {
+    this.#entry(entry, details);
+  }
+
   /** What was checked, after the last line. @throws ChainFault if the file ends too early */
   summary(): { entries: number; from: number; to: number; isFiltered: boolean; isSigned: boolean } {
     const head = this.#head;
@@ -70,8 +78,8 @@ export class ChainCheck {
     this.#compareKnown();
   }
 
-  #entry(entry: Entry): void {
-    const { position, previous, digest, salt, details, details_digest } = entry;
+  #entry(entry: Omit<Entry, 'details'> & { readonly details?: object | null }, text = canonicalOf(entry.details)): void {
+    const { position, previous, digest, salt, details_digest } = entry;
     const isFiltered = this.#header!.filter !== undefined;
     const what = `The entry at position ${position}`;
     const next = this.#position + 1;
@@ -79,7 +87,7 @@ export class ChainCheck {
     if (isFiltered ? position < next : position !== next) throw new ChainFault(`${what} follows position ${this.#position}.`);
     if (!(isFiltered && position > next) && previous !== this.#digest) throw new ChainFault(`${what} does not follow the entry before it.`);
     if (entryDigest(entry, { position, previous }) !== digest) throw new ChainFault(`${what} was changed: its digest does not hold.`);
-    if (details !== null && (salt === null || detailsDigest(salt, canonicalJson(details)) !== details_digest))
+    if (text !== null && (salt === null || detailsDigest(salt, text) !== details_digest))
       throw new ChainFault(`${what} was changed: the digest of its details does not hold.`);
     this.#position = position;
     this.#digest = digest;

@@ -6,9 +6,9 @@ import type { Turns } from '../../kit/turns.ts';
 import type { AuditEntry, AuditHead, AuditKeys } from '../model/audit.ts';
 import { csvHead, csvRowsOf } from '../rules/audit-file.ts';
 import { headText, noDigest } from '../rules/chain.ts';
-import type { Store } from '../store/store.ts';
-import type { AuditFilter, ChainRow } from '../store/trail.ts';
+import { type AuditFilter, anchoredCounter, type ChainRow, type MovedHead } from '../store/trail.ts';
 import type { Caller } from './authentication.ts';
+import type { ServiceDependencies } from './dependencies.ts';
 
 /** Signs heads of trails with an Ed25519 key. */
 export interface HeadSigner {
@@ -44,13 +44,46 @@ export interface ExportRange extends AuditFilter {
 /** How many entries an export reads at once. */
 const perRead = 200;
 
+/** How many heads are read at once. */
+const headsPerRead = 500;
+
+interface AuditDependencies extends ServiceDependencies {
+  turns: Turns;
+  signer: HeadSigner | undefined;
+  /** Writes a head to the log. */
+  onHead: (head: AuditHead) => void;
+}
+
 /** The head of a tenant's chain of digests, and exports of the chain. */
-export function createAuditService({ store, turns, signer }: { store: Store; turns: Turns; signer: HeadSigner | undefined }) {
+export function createAuditService({ store, clock, newId, turns, signer, onHead }: AuditDependencies) {
   async function headOf(caller: Caller): Promise<AuditHead> {
     const last = await store.of(caller).trail.head();
     const head = { tenant_id: caller.tenant_id, position: last?.position ?? 0, digest: last?.digest ?? noDigest, at: last?.at || null };
-    if (signer === undefined) return head;
-    return { ...head, signature: signer.sign(headText(head)), key_id: signer.keyId };
+    return signed(head);
+  }
+
+  const signed = (head: AuditHead): AuditHead =>
+    signer === undefined ? head : { ...head, signature: signer.sign(headText(head)), key_id: signer.keyId };
+
+  /** Writes a head to the log and to webhooks that name the event, unless another instance has; returns whether it did. */
+  async function anchorOne({ tenant, tenant_id, position, digest, at }: MovedHead): Promise<void> {
+    const now = clock();
+    const head = signed({ tenant_id, position, digest, at });
+    const timestamp = now.toISOString();
+    const isNew = await store.whole(tenant).commit({
+      counters: [anchoredCounter],
+      notifies: true,
+      work({ counters, deliveries, webhooks }) {
+        const before = counters.value(anchoredCounter);
+        if (before >= position) return false;
+        counters.add(anchoredCounter, position - before);
+        const subscribed = webhooks.subscribedTo('audit.head');
+        const body = () => JSON.stringify({ type: 'audit.head', packet_id: null, data: head, timestamp });
+        if (subscribed.length > 0) deliveries.send({ id: newId(now), type: 'audit.head', packet_id: null, timestamp, body }, subscribed);
+        return true;
+      },
+    });
+    if (isNew) onHead(head);
   }
 
   /** The entries of a range in order, a read at a time. */
@@ -68,6 +101,17 @@ export function createAuditService({ store, turns, signer }: { store: Store; tur
   return {
     head: headOf,
 
+    /** Writes the heads that have moved since the last call to the log, and to webhooks that name `audit.head`. */
+    async anchor(): Promise<void> {
+      let after = 0;
+      for (;;) {
+        const heads = await store.trail.moved(after, headsPerRead);
+        for (const head of heads) await anchorOne(head);
+        if (heads.length < headsPerRead) return;
+        after = heads.at(-1)!.tenant;
+      }
+    },
+
     /** The public keys that heads are signed with. */
     keys: (): AuditKeys => ({ keys: signer === undefined ? [] : [{ key_id: signer.keyId, public_key: signer.publicKey }] }),
 
@@ -79,7 +123,7 @@ export function createAuditService({ store, turns, signer }: { store: Store; tur
       const head = await headOf(caller);
       const last = Math.min(to ?? head.position, head.position);
       if (to !== undefined && from > to) throw invalid('from', 'from must not be greater than to.');
-      const matches = matching(filter);
+      const matches = matching(filter, (digest, ids) => store.of(caller).trail.about(digest, ids));
       if (format === 'csv') return csvLines(entriesOf(caller, from, last), matches);
       const before = from === 1 ? [] : await store.of(caller).trail.chain(from - 1, from - 1, 1);
       const header = { version: 1, tenant_id: caller.tenant_id, from, to: last, previous: before[0]?.digest ?? noDigest };
@@ -95,35 +139,48 @@ export function createAuditService({ store, turns, signer }: { store: Store; tur
 
 export type AuditService = ReturnType<typeof createAuditService>;
 
-/** Whether an entry satisfies all of a filter. */
-function matching({ actor, action, packet_id, key_id, created_after, created_before }: AuditFilter): (row: ChainRow) => boolean {
+/** Selects the entries that satisfy all of a filter. */
+type Select = (rows: readonly ChainRow[]) => Promise<ChainRow[]>;
+
+/** @param about which of these packets hold data of a person */
+function matching(
+  { actor, action, packet_id, key_id, person, subject_digest, created_after, created_before }: AuditFilter,
+  about: (subjectDigest: string, packetIds: readonly string[]) => Promise<ReadonlySet<string>>,
+): Select {
   const [after, before] = [created_after?.toISOString(), created_before?.toISOString()];
-  return (row) =>
+  const isOf = (row: ChainRow) => {
+    const { name, subject } = row.person === null ? {} : readJson<{ name?: string; subject?: string }>(row.person);
+    return name === person || subject === person;
+  };
+  const isMatch = (row: ChainRow) =>
     (actor === undefined || row.actor === actor) &&
     (action === undefined || row.event_type === action) &&
     (packet_id === undefined || row.packet_id === packet_id) &&
     (key_id === undefined || row.key_id === key_id) &&
+    (person === undefined || isOf(row)) &&
     (after === undefined || row.timestamp >= after) &&
     (before === undefined || row.timestamp <= before);
+  return async (rows) => {
+    const found = rows.filter(isMatch);
+    if (subject_digest === undefined) return found;
+    const named = await about(subject_digest, [...new Set(found.flatMap((row) => row.packet_id ?? []))]);
+    return found.filter((row) => row.packet_id !== null && named.has(row.packet_id));
+  };
 }
 
-async function* csvLines(reads: AsyncIterable<ChainRow[]>, matches: (row: ChainRow) => boolean): AsyncGenerator<string, void> {
+async function* csvLines(reads: AsyncIterable<ChainRow[]>, select: Select): AsyncGenerator<string, void> {
   yield csvHead;
-  for await (const rows of reads) yield csvRowsOf(rows.filter(matches).map(auditEntryOf));
+  for await (const rows of reads) yield csvRowsOf((await select(rows)).map(auditEntryOf));
 }
 
-async function* jsonLines(
-  header: object,
-  reads: AsyncIterable<ChainRow[]>,
-  matches: (row: ChainRow) => boolean,
-  head: AuditHead,
-): AsyncGenerator<string, void> {
+async function* jsonLines(header: object, reads: AsyncIterable<ChainRow[]>, select: Select, head: AuditHead): AsyncGenerator<string, void> {
   yield `${JSON.stringify({ header })}\n`;
   let previous = (header as { previous: string }).previous;
   for await (const rows of reads) {
+    const selected = new Set(await select(rows));
     const lines: string[] = [];
     for (const row of rows) {
-      if (matches(row)) lines.push(`${JSON.stringify(lineOf(row, previous))}\n`);
+      if (selected.has(row)) lines.push(`${JSON.stringify(lineOf(row, previous))}\n`);
       previous = row.digest;
     }
     yield lines.join('');

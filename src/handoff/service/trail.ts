@@ -1,12 +1,15 @@
-import { notFound } from '../../kit/errors.ts';
+import { isDateTime } from '../../kit/dates.ts';
+import { invalid, notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
 import type { HistoryEvent } from '../model/packet.ts';
 import type { Page } from '../store/page-size.ts';
 import type { Store } from '../store/store.ts';
-import type { AuditFilter, AuditRecord } from '../store/trail.ts';
+import type { AuditFilter, AuditPlace, AuditRecord } from '../store/trail.ts';
 import { auditEntryOf } from './audit.ts';
 import { actorOf, type Caller } from './authentication.ts';
+import { readCursor, writeCursor } from './cursor.ts';
+import { requireOneWay } from './filters.ts';
 
 /** The details of a stored entry; empty once they are erased. */
 const detailsOf = (details: string | null): Record<string, unknown> => (details === null ? {} : readJson(details));
@@ -33,11 +36,24 @@ export function createTrailService(store: Store) {
     },
 
     /** A page of the tenant's audit log, newest first, with the number of entries. The read is cancelled by `signal`. */
-    async audit(caller: Caller, filter: AuditFilter, page: Page, signal: AbortSignal) {
-      const { rows, ...total } = await store.of(caller, signal).trail.audit(filter, page);
-      return { entries: rows.map(auditEntryOf), ...total, ...page };
+    async audit(caller: Caller, filter: AuditFilter, { cursor, ...page }: Page & { cursor?: string | undefined }, signal: AbortSignal) {
+      requireOneWay({ cursor, ...page });
+      const scope = `audit ${caller.tenant_id} ${JSON.stringify(filter)}`;
+      const after = cursor === undefined ? undefined : placeIn(readCursor(scope, cursor));
+      const { rows, hasMore, ...total } = await store.of(caller, signal).trail.audit(filter, { ...page, after });
+      const last = rows.at(-1);
+      const next_cursor = hasMore && last !== undefined ? writeCursor(scope, `${last.timestamp} ${last.position}`) : null;
+      return { entries: rows.map(auditEntryOf), ...total, ...page, next_cursor };
     },
   };
+}
+
+/** The place in a cursor. A caller can forge one. @throws ServiceError 400 on `cursor` */
+function placeIn(text: string): AuditPlace {
+  const [timestamp = '', position = '', ...rest] = text.split(' ');
+  if (rest.length > 0 || !isDateTime(timestamp) || !/^\d{1,15}$/.test(position))
+    throw invalid('cursor', 'This cursor does not belong to this list.');
+  return { timestamp, position: Number(position) };
 }
 
 export type TrailService = ReturnType<typeof createTrailService>;

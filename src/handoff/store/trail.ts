@@ -1,4 +1,4 @@
-import { type ExpressionBuilder, type Kysely, sql } from 'kysely';
+import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
@@ -34,6 +34,9 @@ type Draft = Omit<RowOf<'events'>, 'position' | 'digest'>;
 
 /** The last entry of a tenant's trail. */
 type Head = Omit<RowOf<'heads'>, 'tenant'>;
+
+/** The counter that holds the position of the last head that was written to the log and to webhooks. */
+export const anchoredCounter = 'anchored';
 
 /** The counter that holds the highest position whose stream event was removed by retention. */
 const removedCounter = 'removed';
@@ -234,12 +237,17 @@ export interface AuditFilter {
   readonly action?: string;
   readonly packet_id?: string;
   readonly key_id?: string;
+  /** The name, or the provider's id, of a person who signed in. */
+  readonly person?: string;
+  /** The digest of the id of a person whose data the packet holds. */
+  readonly subject_digest?: string;
   readonly created_after?: Date;
   readonly created_before?: Date;
 }
 
 const columns = ['id', 'packet_id', 'event_type', 'actor', 'key_id', 'resource', 'details', 'timestamp'] as const;
-const chainColumns = [...columns, 'position', 'person', 'salt', 'details_digest', 'digest'] as const;
+/** The columns of what digests cover, and the digests. */
+export const chainColumns = [...columns, 'position', 'person', 'salt', 'details_digest', 'digest'] as const;
 const streamedPacket = ['type', 'packet_id', 'status', 'source_agent', 'target_agent', 'claimant'] as const;
 const streamColumns = ['id', 'position', ...streamedPacket, 'payload', 'timestamp'] as const;
 
@@ -248,6 +256,18 @@ const maxHistory = 10_000;
 
 /** The most bytes of details in a packet's history. */
 const maxHistoryBytes = 16 * 1024 * 1024;
+
+/** The last entry of a tenant's trail, with the tenant. */
+export interface MovedHead extends Head {
+  readonly tenant: number;
+  readonly tenant_id: string;
+}
+
+/** The place of an entry in the audit log, whose order is that of times. */
+export interface AuditPlace {
+  readonly timestamp: string;
+  readonly position: number;
+}
 
 /** Entries of the audit log that a filter selects are counted up to this number. */
 const maxCounted = 10_000;
@@ -354,14 +374,26 @@ function reads({ database }: ReadDependencies) {
     /** The history of a packet, oldest first. */
     history: async (packet_id: string): Promise<EventRow[]> =>
       (await scope.ofPacket(packet_id, (tenant) => ofPacket.all({ tenant, packet_id, limit: maxHistory }), [])).toReversed(),
-    /** A page of the audit log, newest first, and the number of entries. */
-    async audit(filter: AuditFilter, { limit, offset }: Page) {
+    /** Which of these packets hold data of a person. */
+    async about(subject_digest: string, packetIds: readonly string[]): Promise<ReadonlySet<string>> {
+      if (packetIds.length === 0) return new Set();
+      const found = database.reads.selectFrom('packet_subjects').select('packet_id').where('tenant', '=', scope.tenant);
+      const rows = await found
+        .where('subject_digest', '=', subject_digest)
+        .where('packet_id', 'in', [...packetIds])
+        .execute();
+      return new Set(rows.map(({ packet_id }) => packet_id));
+    },
+    /** A page of the audit log, newest first, after a place if there is one, whether there are more entries, and their number. */
+    async audit(filter: AuditFilter, { limit, offset, after }: Page & { readonly after?: AuditPlace | undefined }) {
       const { tenant } = scope;
+      const isAfter = after && sql<boolean>`(timestamp, position) < (${after.timestamp}, cast(${after.position} as bigint))`;
       const page = scope.inLane((db) =>
         db
           .selectFrom('events')
-          .select(columns)
+          .select([...columns, 'position'])
           .where(matching(tenant, filter))
+          .where(isAfter ?? sql<boolean>`1 = 1`)
           .orderBy('timestamp', 'desc')
           .orderBy('position', 'desc')
           // One more than the page has, for a total that never ends before a further page.
@@ -371,12 +403,27 @@ function reads({ database }: ReadDependencies) {
       );
       const [rows, counted] = await Promise.all([page, total(tenant, filter, scope.inLane)]);
       const least = rows.length === 0 || counted.total_is === 'exact' ? 0 : offset + rows.length;
-      return { rows: rows.slice(0, limit), ...counted, total: Math.max(counted.total, least) };
+      return { rows: rows.slice(0, limit), hasMore: rows.length > limit, ...counted, total: Math.max(counted.total, least) };
     },
   });
   const ofAll = {
     /** The last position of each of these tenants; tenants without events are left out. */
     positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
+    /** Heads that have moved since they were last anchored, of tenants after a number, in the order of the numbers. */
+    moved(after: number, limit: number): Promise<MovedHead[]> {
+      return database.longReads
+        .selectFrom('heads')
+        .innerJoin('tenants', 'tenants.number', 'heads.tenant')
+        .leftJoin('counters', (join) =>
+          join.onRef('counters.tenant', '=', 'heads.tenant').on('counters.name', '=', sql.lit(anchoredCounter)),
+        )
+        .select(['heads.tenant', 'tenants.id as tenant_id', 'heads.position', 'heads.digest', 'heads.at'])
+        .where('heads.tenant', '>', after)
+        .where(sql<boolean>`heads.position > coalesce(counters.value, 0)`)
+        .orderBy('heads.tenant')
+        .limit(limit)
+        .execute();
+    },
     /**
      * Removes stream events older than `before`, tenant by tenant in the order of positions; the audit log keeps its
      * entries. Removes up to `limit` of each tenant; returns how many it removed.
@@ -396,7 +443,7 @@ export const trail = { writes, reads };
 function matches(
   { name }: Pick<ReadDependencies['database'], 'name'>,
   tenant: number,
-  { actor, action, packet_id, key_id, created_after, created_before }: AuditFilter,
+  { actor, action, packet_id, key_id, person, subject_digest, created_after, created_before }: AuditFilter,
 ) {
   // Of an actor and an action, SQLite would take the index of the action, which has far more entries and not the other column.
   const ofAction = name === 'sqlite' && actor !== undefined ? sql<string>`+event_type` : 'event_type';
@@ -406,6 +453,17 @@ function matches(
     if (action !== undefined) conditions.push(eb(ofAction, '=', action));
     if (packet_id !== undefined) conditions.push(eb('packet_id', '=', packet_id));
     if (key_id !== undefined) conditions.push(eb('key_id', '=', key_id));
+    if (person !== undefined) {
+      // As canonical JSON has them: a quotation mark in a value is escaped, so these match nothing else.
+      const within = (text: string) =>
+        name === 'sqlite' ? sql<SqlBool>`instr(person, ${text}) > 0` : sql<SqlBool>`strpos(person, ${text}) > 0`;
+      const members = ['name', 'subject'].map((member) => within(`"${member}":${JSON.stringify(person)}`));
+      conditions.push(eb('person', 'is not', null), eb.or(members));
+    }
+    if (subject_digest !== undefined) {
+      const about = eb.selectFrom('packet_subjects').select('packet_subjects.packet_id').where('packet_subjects.tenant', '=', tenant);
+      conditions.push(eb('packet_id', 'in', about.where('packet_subjects.subject_digest', '=', subject_digest)));
+    }
     if (created_after !== undefined) conditions.push(eb('timestamp', '>=', created_after.toISOString()));
     if (created_before !== undefined) conditions.push(eb('timestamp', '<=', created_before.toISOString()));
     return eb.and(conditions);

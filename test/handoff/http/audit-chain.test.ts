@@ -3,9 +3,16 @@ import { generateKeyPairSync, verify } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { canonicalJson } from '../../../src/handoff/rules/canonical-json.ts';
 import { ChainCheck } from '../../../src/handoff/rules/chain-check.ts';
+import { verifyTrails } from '../../../src/handoff/store/verify.ts';
+import type { Tables } from '../../../src/handoff/store/tables.ts';
+import { withDatabase } from '../../../src/kit/sql/database.ts';
+import { looking } from '../../support/consistency.ts';
+import { openInstances } from '../../support/instances.ts';
+import { startReceiver } from '../../support/receiver.ts';
 import { createPacket, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
-import { stores } from '../../support/stores.ts';
+import { onDisk, postgresql, stores } from '../../support/stores.ts';
+import { register } from '../../support/webhooks.ts';
 
 /** An export as lines. */
 async function exported(service: TestService, query = ''): Promise<string[]> {
@@ -115,4 +122,98 @@ test('with a key the head is signed over its canonical JSON, and the public key 
   const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
   assert.equal((checked(lines, { publicKey: known.keys[0]!.public_key }) as { isSigned: boolean }).isSigned, true);
   assert.equal(checked(lines, { publicKey: other }), 'The signature of the head is not by this key.');
+});
+
+for (const store of [onDisk, postgresql])
+  test(`a check of a database finds changed, removed, inserted and swapped rows, and with a head rows cut off at the end, on ${store.name} [H610]`, async (t) => {
+    const service = await startService(t, { store });
+    for (let count = 0; count < 3; count += 1) {
+      const { id } = await createPacket(service);
+      await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'a' } });
+    }
+    const { id: erased } = await createPacket(service);
+    await service.call('POST', '/erasures', { body: { packet_ids: [erased], reason: 'Request' } });
+    await service.handoff.runOnce.erase();
+    const { body: head } = await service.call('GET', '/audit/head');
+    const found = (known?: { position: number; digest: string }) =>
+      withDatabase<Tables, unknown>(service.databaseUrl, (database) => verifyTrails(database, { known })).catch((error: Error) => error.message);
+    assert.deepEqual(await found(head), { tenants: 1, entries: head.position });
+    const columns = 'id, packet_id, event_type, actor, key_id, resource, details, timestamp, person, salt, details_digest, digest';
+    const last = head.position;
+    const faults: Record<string, [statements: string[], fault: RegExp]> = {
+      actor: [["update events set actor = 'human:eve' where position = 3"], /position 3 was changed/],
+      details: [[`update events set details = '{"a":1}' where position = 3`], /position 3 was changed: the digest of its details/],
+      salt: [["update events set salt = null where position = 3"], /position 3 was changed/],
+      'an erased entry': [['update events set digest = details_digest where position = (select min(position) from events where salt is null)'], /was changed/],
+      removed: [['delete from events where position = 3'], /position 4 follows position 2/],
+      swapped: [
+        ['update events set position = -1 where position = 3', 'update events set position = 3 where position = 4', 'update events set position = 4 where position = -1'],
+        /position 3/,
+      ],
+      inserted: [
+        [`insert into events (tenant, position, ${columns}) select tenant, position + 1, ${columns} from events where position = ${last}`],
+        /There is an entry at position \d+, after the head/,
+      ],
+      'inserted, with its head': [
+        [
+          `insert into events (tenant, position, ${columns}) select tenant, position + 1, ${columns} from events where position = ${last}`,
+          'update heads set position = position + 1',
+        ],
+        /was changed/,
+      ],
+      'cut off at the end': [[`delete from events where position = ${last}`], /Entries are missing/],
+      'the head': [["update heads set digest = at"], /The head is not the last entry/],
+    };
+    await looking(service.databaseUrl, async ({ query }) => {
+      for (const table of ['events', 'heads']) await query(`create table saved_${table} as select * from ${table}`);
+      const restore = async () => {
+        for (const table of ['events', 'heads']) {
+          await query(`delete from ${table}`);
+          await query(`insert into ${table} select * from saved_${table}`);
+        }
+      };
+      for (const [what, [statements, fault]] of Object.entries(faults)) {
+        for (const statement of statements) await query(statement);
+        assert.match(String(await found()), fault, what);
+        await restore();
+      }
+      // With its head the chain is whole again: only a head that was kept shows what is missing.
+      await query(`delete from events where position = ${last}`);
+      await query(`update heads set position = ${last - 1}, digest = (select digest from events where position = ${last - 1})`);
+      assert.deepEqual(await found(), { tenants: 1, entries: last - 1 });
+      assert.match(String(await found(head)), new RegExp(`There is no entry at position ${last}`));
+      await restore();
+      for (const table of ['events', 'heads']) await query(`drop table saved_${table}`);
+    });
+    assert.deepEqual(await found(head), { tenants: 1, entries: last });
+  });
+
+test('heads that have moved are logged and sent to webhooks that name them, signed, once by all instances [H611]', async (t) => {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  const settings = { SERVICE_AUDIT_SIGNING_KEY: pem, SERVICE_AUDIT_ANCHOR_SECONDS: '60', SERVICE_WEBHOOK_ALLOW: '127.0.0.1' };
+  const { start } = await openInstances(t);
+  const [one, other] = [await start(settings), await start(settings)];
+  const receiver = await startReceiver(t);
+  await register(one, receiver.url, { events: ['audit.head'] });
+  await register(one, receiver.url.replace('/hook', '/usual'));
+  await createPacket(one);
+  const round = async () => {
+    await Promise.all([one.handoff.runOnce.anchor(), other.handoff.runOnce.anchor()]);
+    one.clock.turn(1);
+    await one.handoff.runOnce.deliver();
+    return receiver.posts.filter(({ path }) => path === '/hook').map(({ body }) => JSON.parse(body));
+  };
+  const [first] = await round();
+  const { body: head } = await one.call('GET', '/audit/head');
+  assert.deepEqual([first.type, first.packet_id, first.data], ['audit.head', null, head]);
+  const { signature, key_id: _, ...covered } = first.data;
+  assert.ok(verify(null, Buffer.from(canonicalJson(covered)), publicKey, Buffer.from(signature, 'base64')));
+  const logged = () => [...one.logs, ...other.logs].filter((line) => line.includes('"audit head"')).map((line) => JSON.parse(line));
+  assert.deepEqual(logged().map(({ position, digest, signature: by }) => [position, digest, by]), [[head.position, head.digest, signature]]);
+  assert.equal((await round()).length, 1);
+  await createPacket(other);
+  assert.equal((await round()).length, 2);
+  assert.equal(logged().length, 2);
+  assert.equal(receiver.posts.filter(({ path }) => path === '/usual').length, 2);
 });

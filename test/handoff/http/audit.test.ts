@@ -113,7 +113,7 @@ for (const store of stores) {
         ],
       );
       assert.deepEqual([log.total, log.limit, log.offset], [13, 50, 0]);
-      assert.deepEqual(Object.keys(log).sort(), ['entries', 'limit', 'offset', 'total', 'total_is']);
+      assert.deepEqual(Object.keys(log).sort(), ['entries', 'limit', 'next_cursor', 'offset', 'total', 'total_is']);
       for (const entry of log.entries) {
         assert.deepEqual(Object.keys(entry), ['id', 'packet_id', 'actor', 'key_id', 'action', 'resource', 'details', 'timestamp']);
         assert.match(entry.id, /^[0-9a-f-]{36}$/);
@@ -185,6 +185,48 @@ for (const store of stores) {
         assert.equal(actions(page), expected.split(' ')[1] ?? '', query);
         assert.equal(page.total, log.total, query);
       }
+    });
+
+    test('a cursor goes on where a page ended, whatever is appended meanwhile, and only with the same filters', async () => {
+      const service = await shareService(store);
+      const made = [];
+      for (let index = 0; index < 5; index += 1) made.push((await createPacket(service)).id);
+      const page = async (query: string) => (await service.call('GET', `/audit?action=created&limit=2${query}`)).body;
+      const first = await page('');
+      await createPacket(service);
+      const second = await page(`&cursor=${first.next_cursor}`);
+      const third = await page(`&cursor=${second.next_cursor}`);
+      assert.deepEqual(
+        [first, second, third].flatMap(({ entries }) => entries.map(({ packet_id }: Entry) => packet_id)).slice(0, 5),
+        made.toReversed(),
+      );
+      let last = third;
+      while (last.next_cursor !== null) last = await page(`&cursor=${last.next_cursor}`);
+      assert.notEqual(last.entries[0].resource, 'packet');
+      for (const query of [`cursor=${first.next_cursor}`, `action=created&cursor=${first.next_cursor}&offset=1`, 'cursor=x'])
+        assert.equal((await service.call('GET', `/audit?${query}`)).status, 400, query);
+    });
+
+    test('entries are found by their key, and by the person whose data their packet holds, also in exports', async () => {
+      const service = await shareService(store);
+      const { body: other } = await service.call('POST', '/keys', { body: { name: 'other' } });
+      const metadata = { ...(packetRequest().metadata as object), subjects: ['customer:4711'] };
+      const about = await createPacket(service, { metadata }, other.key);
+      await createPacket(service);
+      await service.call('POST', `/packets/${about.id}/claim`, { body: { agent_id: 'a' } });
+      assert.deepEqual([actions(await audit(service, `key_id=${other.id.toUpperCase()}`))], ['created']);
+      assert.equal(actions(await audit(service, 'subject=customer:4711')), 'claimed created');
+      assert.equal(actions(await audit(service, `subject=customer:4711&key_id=${other.id}`)), 'created');
+      assert.equal((await audit(service, 'subject=customer:1')).total, 0);
+      assert.equal((await audit(service, 'person=dana')).total, 0);
+      const { text } = await service.call('GET', '/audit/export?subject=customer:4711');
+      assert.deepEqual(
+        text.trimEnd().split('\n').slice(1, -1).map((line) => JSON.parse(line).type),
+        ['created', 'claimed'],
+      );
+      assert.ok(!text.includes('4711'));
+      const { text: csv } = await service.call('GET', '/audit/export?subject=customer:4711&format=csv');
+      assert.equal(csv.trimEnd().split('\n').length, 3);
     });
 
     test('a timestamp outside the years 0 to 9999 is before or after everything', async () => {

@@ -57,6 +57,17 @@ describe('A person who signs in', () => {
       const entry = entries.find(({ resource }: { resource: string }) => resource === 'session');
       assert.deepEqual([entry.action, entry.actor, entry.details.person.subject], ['created', 'human:dana@example.com', 'dana']);
 
+      for (const person of ['dana@example.com', 'dana']) {
+        const { body } = await service.call('GET', `/audit?person=${person}`);
+        assert.deepEqual(
+          body.entries.map(({ action }: { action: string }) => action),
+          ['hitl_responded', 'created'],
+        );
+        const { text } = await service.call('GET', `/audit/export?person=${person}`);
+        assert.equal(text.trimEnd().split('\n').length, 4);
+      }
+      assert.equal((await service.call('GET', '/audit?person=dan')).body.total, 0);
+
       const { sessions } = (await call('GET', '/sessions')).body;
       assert.deepEqual(
         sessions.map(({ person, current }: { person: string; current: boolean }) => [person, current]),

@@ -483,7 +483,7 @@ async function runWithFaults(newBench: () => Promise<Bench>, prepare: Prepare, k
 
 /** A round of a job, as an operation: its failure is an answer. */
 const round =
-  ({ service }: Bench, job: 'sweep' | 'schedule' | 'prune' | 'index' | 'deliver' | 'agents' | 'erase', seconds: number): Act =>
+  ({ service }: Bench, job: 'sweep' | 'schedule' | 'prune' | 'index' | 'deliver' | 'agents' | 'erase' | 'anchor', seconds: number): Act =>
   async () => {
     service.clock.turn(seconds);
     try {
@@ -566,6 +566,13 @@ const jobs: Record<string, Prepare> = {
     await service.call('PATCH', `/tenants/${tenant.id}`, { body: { retention_days: 1 } });
     await packetIn(service, 'completed', {}, tenant.key);
     return round(bench, 'erase', 2 * day);
+  },
+  'write heads to webhooks': async (bench) => {
+    const { body: hooks } = await bench.call('GET', '/hooks');
+    if (!hooks.some(({ events }: { events: string[] }) => events.includes('audit.head')))
+      await register(bench.service, bench.hook, { events: ['audit.head'] }, bench.tenant.key);
+    await several(bench, 1);
+    return round(bench, 'anchor', 60);
   },
   'remove what is old': async (bench) => {
     const { body } = await bench.call('POST', '/packets', packetRequest(), freshKey());

@@ -131,6 +131,8 @@ export const first: Migration = {
         // The audit log, by each of its filters. The last column decides the combination of an actor and an action without the row.
         `create index events_by_time on events (tenant, timestamp, position)`,
         `create index events_by_actor on events (tenant, actor, timestamp, position, event_type)`,
+        // Few entries are of people who signed in.
+        `create index events_of_people on events (tenant, timestamp, position) where person is not null`,
         `create index events_by_action on events (tenant, event_type, timestamp, position)`,
       ],
       heads: [

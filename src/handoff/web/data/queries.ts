@@ -315,6 +315,10 @@ export async function readAudit(filters: AuditQuery, most: number): Promise<Audi
   return entries;
 }
 
+/** All entries of the audit log that match, as the text of an export, which needs the right `manage`. */
+export const exportAudit = (format: 'csv' | 'jsonl', filters: AuditQuery): Promise<string> =>
+  api().exportAudit({ query: { ...filters, format } });
+
 /** A delivery to a webhook or a channel. */
 export type AnyDelivery = Delivery | ChannelDelivery;
 

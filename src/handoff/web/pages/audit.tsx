@@ -16,7 +16,7 @@ import { count, cut, moment, words } from '../../../kit/web/format.ts';
 import type { AuditEntry } from '../../model/audit.ts';
 import { csvOf, jsonLinesOf } from '../../rules/audit-file.ts';
 import { filtersIn, isTime, useFilters } from '../data/filters.ts';
-import { readAudit, rowsPerPage, useAudit, useKeyNames } from '../data/queries.ts';
+import { exportAudit, readAudit, rowsPerPage, useAudit, useKeyNames, useMay } from '../data/queries.ts';
 import { detailText } from '../parts/question.tsx';
 import { Long } from '../parts/texts.tsx';
 
@@ -29,6 +29,9 @@ const fields = {
   actor: 'Actor',
   action: 'Action',
   packet_id: 'Packet (id)',
+  key_id: 'Key (id)',
+  person: 'Signed-in person',
+  subject: 'Data of (id)',
   created_after: 'After',
   created_before: 'Before',
 } as const;
@@ -123,10 +126,13 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
   );
 }
 
-/** Buttons that download the entries that match, up to a limit. */
+/** Buttons that download the entries that match: an export with its chain of digests, or without the right to that the newest ones. */
 function Downloads({ filters }: { filters: Record<string, string> }) {
   const [busy, setBusy] = useState(false);
-  const collect = async (name: string, type: string, write: (entries: readonly AuditEntry[]) => string) => {
+  const mayExport = useMay('manage');
+  const collect = async (format: 'csv' | 'jsonl', type: string, write: (entries: readonly AuditEntry[]) => string) => {
+    const name = `audit.${format}`;
+    if (mayExport) return download(name, await exportAudit(format, filters), type);
     const entries = await readAudit(filters, maxEntries);
     download(name, write(entries), type);
     if (entries.length === maxEntries)
@@ -140,10 +146,10 @@ function Downloads({ filters }: { filters: Record<string, string> }) {
   };
   return (
     <>
-      <Button icon={Download} busy={busy} onClick={() => start('audit.csv', 'text/csv', csvOf)}>
+      <Button icon={Download} busy={busy} onClick={() => start('csv', 'text/csv', csvOf)}>
         CSV
       </Button>
-      <Button icon={Download} busy={busy} onClick={() => start('audit.jsonl', 'application/jsonl', jsonLinesOf)}>
+      <Button icon={Download} busy={busy} onClick={() => start('jsonl', 'application/jsonl', jsonLinesOf)}>
         JSON Lines
       </Button>
     </>

@@ -19,10 +19,13 @@ class Audit(AsyncConnection):
         action: str | None = None,
         packet_id: str | None = None,
         key_id: str | None = None,
+        person: str | None = None,
+        subject: str | None = None,
         created_after: str | None = None,
         created_before: str | None = None,
         limit: int | None = None,
         offset: int | None = None,
+        cursor: str | None = None,
         timeout: float | None = None,
     ) -> types.ListAuditAnswer:
         """Read the audit log.
@@ -37,10 +40,14 @@ class Audit(AsyncConnection):
             action: What happened.
             packet_id: The packet it happened to.
             key_id: The key that was used.
+            person: The name, or the identity provider's id, of a person who signed in and did it.
+            subject: The id of a person whose data its packet holds.
             created_after: At or after this moment. A date or date-time of ISO 8601.
             created_before: At or before this moment. A date or date-time of ISO 8601.
             limit: The maximum number of items to return.
             offset: How many items to skip.
+            cursor: The `next_cursor` of the previous page, which new entries do not shift; must not
+              be combined with `offset`.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
         answer: types.ListAuditAnswer = await self._send(
@@ -51,10 +58,13 @@ class Audit(AsyncConnection):
                 "action": action,
                 "packet_id": packet_id,
                 "key_id": key_id,
+                "person": person,
+                "subject": subject,
                 "created_after": created_after,
                 "created_before": created_before,
                 "limit": limit,
                 "offset": offset,
+                "cursor": cursor,
             },
             timeout=timeout,
         )
@@ -67,6 +77,8 @@ class Audit(AsyncConnection):
         action: str | None = None,
         packet_id: str | None = None,
         key_id: str | None = None,
+        person: str | None = None,
+        subject: str | None = None,
         created_after: str | None = None,
         created_before: str | None = None,
         limit: int | None = None,
@@ -79,6 +91,8 @@ class Audit(AsyncConnection):
             action=action,
             packet_id=packet_id,
             key_id=key_id,
+            person=person,
+            subject=subject,
             created_after=created_after,
             created_before=created_before,
             limit=limit,
@@ -139,6 +153,8 @@ class Audit(AsyncConnection):
         action: str | None = None,
         packet_id: str | None = None,
         key_id: str | None = None,
+        person: str | None = None,
+        subject: str | None = None,
         created_after: str | None = None,
         created_before: str | None = None,
         timeout: float | None = None,
@@ -159,6 +175,8 @@ class Audit(AsyncConnection):
             action: What happened.
             packet_id: The packet it happened to.
             key_id: The key that was used.
+            person: The name, or the identity provider's id, of a person who signed in and did it.
+            subject: The id of a person whose data its packet holds.
             created_after: At or after this moment. A date or date-time of ISO 8601.
             created_before: At or before this moment. A date or date-time of ISO 8601.
             timeout: Seconds to wait for the answer, instead of those of the client.
@@ -174,6 +192,8 @@ class Audit(AsyncConnection):
                 "action": action,
                 "packet_id": packet_id,
                 "key_id": key_id,
+                "person": person,
+                "subject": subject,
                 "created_after": created_after,
                 "created_before": created_before,
             },

@@ -58,5 +58,7 @@ class ListAuditAnswer(TypedDict):
     total: int
     limit: int
     offset: int
+    next_cursor: str | None
+    """For the next page; null on the last one."""
     total_is: Literal["exact", "at_least"]
     """Whether `total` is the number of entries or a lower bound."""

@@ -18,6 +18,7 @@ Events = Literal[
     "packet.expired",
     "hitl.response_ready",
     "packet.overdue",
+    "audit.head",
 ]
 
 
