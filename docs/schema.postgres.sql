@@ -132,6 +132,8 @@ create index events_by_time on events (tenant, timestamp, position);
 
 create index events_by_actor on events (tenant, actor, timestamp, position, event_type);
 
+create index events_of_people on events (tenant, timestamp, position) where person is not null;
+
 create index events_by_action on events (tenant, event_type, timestamp, position);
 
 create table heads (tenant bigint not null primary key, position bigint not null, digest text not null, at text collate "C" not null);

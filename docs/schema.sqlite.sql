@@ -125,6 +125,8 @@ CREATE INDEX events_by_time on events (tenant, timestamp, position);
 
 CREATE INDEX events_by_actor on events (tenant, actor, timestamp, position, event_type);
 
+CREATE INDEX events_of_people on events (tenant, timestamp, position) where person is not null;
+
 CREATE INDEX events_by_action on events (tenant, event_type, timestamp, position);
 
 CREATE TABLE heads (tenant integer not null primary key, position bigint not null, digest text not null, at text not null);
