@@ -52,8 +52,7 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
     measure: createMeasurer(store, live.metrics.measured),
     agents: createAgentWriter(agents),
     async anchor() {
-      await services.audit.anchor();
-      return settings.auditAnchorSeconds * 1000;
+      return (await services.audit.anchor()) ? 0 : settings.auditAnchorSeconds * 1000;
     },
     erase: createEraser({ store, erasures, now: () => clock().getTime() }),
     async poll() {

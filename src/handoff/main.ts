@@ -310,20 +310,21 @@ function createServices(
   identity: Identity | undefined,
 ) {
   const parts = { store, clock, newId, random };
+  const { turns } = live;
   const agents = new AgentService(store, clock);
   const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
-  const views = createPacketViews(store, live.turns);
+  const views = createPacketViews(store, turns);
   const { smtpUrl: url, mailFrom: from } = settings;
   const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
   const checks = new SchemaChecks();
   const contracts = createContractService({
     store,
     clock,
-    turns: live.turns,
+    turns,
     checks,
     onSeen: (tenant, agentId) => agents.seen(tenant, agentId),
   });
-  const policies = createPolicyService({ store, clock, turns: live.turns, checks, views });
+  const policies = createPolicyService({ store, clock, turns, checks, views });
   const signIn = signInUse(settings);
   const callerOfOrigin = createCallerOfOrigin({ store, clock, signIn: signIn.isOffered ? identity : undefined });
   const facts = { policies, checks, callerOfOrigin, clock };
@@ -352,14 +353,9 @@ function createServices(
     people: createPeopleService(parts),
     tenants: createTenantService(parts),
     approvals: createApprovalService(creation),
-    schedules: createScheduleService({ ...creation, turns: live.turns, callerOfOrigin, refresh: keys.refresh }),
+    schedules: createScheduleService({ ...creation, turns, callerOfOrigin, refresh: keys.refresh }),
     executions: createExecutionService({ ...parts, views }),
-    audit: createAuditService({
-      ...parts,
-      turns: live.turns,
-      signer: signerOf(settings),
-      onHead: (head) => logger.info(head, 'audit head'),
-    }),
+    audit: createAuditService({ ...parts, turns, signer: signerOf(settings), onHead: (head) => logger.info(head, 'audit head') }),
     erasures: createErasureService({ ...parts, views, retentionDays: settings.retentionDays }),
     groups: createGroupService(parts),
     delegations: createDelegationService(parts),

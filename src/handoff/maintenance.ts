@@ -10,8 +10,8 @@ import { type Growth, measureGrowth } from './store/growth.ts';
 import { schema } from './store/migrations/index.ts';
 import { completeTenant, indexAll, queueAll } from './store/search/rebuild.ts';
 import { openStore } from './store/store.ts';
-import { type KnownTenantHead, type VerifiedTrails, verifyTrails } from './store/verify.ts';
 import type { Tables } from './store/tables.ts';
+import { type KnownTenantHead, type VerifiedTrails, verifyTrails } from './store/verify.ts';
 
 export type { Growth } from './store/growth.ts';
 

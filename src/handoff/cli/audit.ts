@@ -35,7 +35,16 @@ export async function exportAudit(context: Context, { from, to, as, ...options }
 
 /** The filter of an export, from flags. */
 function filterIn({ actor, action, packet, key, person, subject, createdAfter, createdBefore }: Partial<Options>) {
-  const given = { actor, action, packet_id: packet, key_id: key, person, subject, created_after: createdAfter, created_before: createdBefore };
+  const given = {
+    actor,
+    action,
+    packet_id: packet,
+    key_id: key,
+    person,
+    subject,
+    created_after: createdAfter,
+    created_before: createdBefore,
+  };
   return Object.fromEntries(Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])));
 }
 

@@ -5,8 +5,8 @@ import { approvals } from './approvals.ts';
 import { channels } from './channels.ts';
 import {
   actor,
-  auditFilters,
   agent,
+  auditFilters,
   claimant,
   claimLease,
   configFile,

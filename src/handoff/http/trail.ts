@@ -6,7 +6,9 @@ import type { AuditService } from '../service/audit.ts';
 import type { TrailService } from '../service/trail.ts';
 import { handlersOf } from './handlers.ts';
 
-type FilterQuery = Partial<Record<'actor' | 'action' | 'packet_id' | 'key_id' | 'person' | 'subject' | 'created_after' | 'created_before', string | undefined>>;
+type FilterQuery = Partial<
+  Record<'actor' | 'action' | 'packet_id' | 'key_id' | 'person' | 'subject' | 'created_after' | 'created_before', string | undefined>
+>;
 
 /** The handlers of the routes of packet histories and the audit log. */
 export const trailHandlers = (trail: TrailService, audit: AuditService) =>

@@ -6,7 +6,8 @@ import type { Turns } from '../../kit/turns.ts';
 import type { AuditEntry, AuditHead, AuditKeys } from '../model/audit.ts';
 import { csvHead, csvRowsOf } from '../rules/audit-file.ts';
 import { headText, noDigest } from '../rules/chain.ts';
-import { type AuditFilter, anchoredCounter, type ChainRow, type MovedHead } from '../store/trail.ts';
+import type { AuditFilter } from '../store/audit-filter.ts';
+import { anchoredCounter, type ChainRow, type MovedHead } from '../store/trail.ts';
 import type { Caller } from './authentication.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 
@@ -44,8 +45,8 @@ export interface ExportRange extends AuditFilter {
 /** How many entries an export reads at once. */
 const perRead = 200;
 
-/** How many heads are read at once. */
-const headsPerRead = 500;
+/** The most heads that one round writes. */
+const headsPerRound = 500;
 
 interface AuditDependencies extends ServiceDependencies {
   turns: Turns;
@@ -86,14 +87,14 @@ export function createAuditService({ store, clock, newId, turns, signer, onHead 
     if (isNew) onHead(head);
   }
 
-  /** The entries of a range in order, a read at a time. */
-  async function* entriesOf(caller: Caller, from: number, to: number): AsyncGenerator<ChainRow[], void> {
+  /** The entries of a range in order, a read at a time, with those that are selected. */
+  async function* entriesOf(caller: Caller, from: number, to: number, select: Select): AsyncGenerator<Selected, void> {
     let next = from;
     while (next <= to) {
       await turns.next(caller.tenant_number);
       const rows = await store.of(caller).trail.chain(next, to, perRead);
       if (rows.length === 0) return;
-      yield rows;
+      yield { rows, selected: await select(rows) };
       next = rows.at(-1)!.position + 1;
     }
   }
@@ -101,15 +102,14 @@ export function createAuditService({ store, clock, newId, turns, signer, onHead 
   return {
     head: headOf,
 
-    /** Writes the heads that have moved since the last call to the log, and to webhooks that name `audit.head`. */
-    async anchor(): Promise<void> {
-      let after = 0;
-      for (;;) {
-        const heads = await store.trail.moved(after, headsPerRead);
-        for (const head of heads) await anchorOne(head);
-        if (heads.length < headsPerRead) return;
-        after = heads.at(-1)!.tenant;
+    /** Writes heads that have moved since they were last written to the log, and to webhooks that name `audit.head`; returns whether there may be more. */
+    async anchor(): Promise<boolean> {
+      const heads = await store.trail.moved(headsPerRound);
+      for (const head of heads) {
+        await turns.next(head.tenant);
+        await anchorOne(head);
       }
+      return heads.length === headsPerRound;
     },
 
     /** The public keys that heads are signed with. */
@@ -123,16 +123,11 @@ export function createAuditService({ store, clock, newId, turns, signer, onHead 
       const head = await headOf(caller);
       const last = Math.min(to ?? head.position, head.position);
       if (to !== undefined && from > to) throw invalid('from', 'from must not be greater than to.');
-      const matches = matching(filter, (digest, ids) => store.of(caller).trail.about(digest, ids));
-      if (format === 'csv') return csvLines(entriesOf(caller, from, last), matches);
+      const select = matching(filter, (digest, ids) => store.of(caller).trail.about(digest, ids));
+      if (format === 'csv') return csvLines(entriesOf(caller, from, last, select));
       const before = from === 1 ? [] : await store.of(caller).trail.chain(from - 1, from - 1, 1);
       const header = { version: 1, tenant_id: caller.tenant_id, from, to: last, previous: before[0]?.digest ?? noDigest };
-      return jsonLines(
-        { ...header, ...(Object.keys(filter).length === 0 ? {} : { filter }) },
-        entriesOf(caller, from, last),
-        matches,
-        head,
-      );
+      return jsonLines({ ...header, ...(Object.keys(filter).length === 0 ? {} : { filter }) }, entriesOf(caller, from, last, select), head);
     },
   };
 }
@@ -168,19 +163,25 @@ function matching(
   };
 }
 
-async function* csvLines(reads: AsyncIterable<ChainRow[]>, select: Select): AsyncGenerator<string, void> {
-  yield csvHead;
-  for await (const rows of reads) yield csvRowsOf((await select(rows)).map(auditEntryOf));
+/** Entries in order, and those of them that an export has. */
+interface Selected {
+  readonly rows: readonly ChainRow[];
+  readonly selected: readonly ChainRow[];
 }
 
-async function* jsonLines(header: object, reads: AsyncIterable<ChainRow[]>, select: Select, head: AuditHead): AsyncGenerator<string, void> {
+async function* csvLines(reads: AsyncIterable<Selected>): AsyncGenerator<string, void> {
+  yield csvHead;
+  for await (const { selected } of reads) yield csvRowsOf(selected.map(auditEntryOf));
+}
+
+async function* jsonLines(header: object, reads: AsyncIterable<Selected>, head: AuditHead): AsyncGenerator<string, void> {
   yield `${JSON.stringify({ header })}\n`;
   let previous = (header as { previous: string }).previous;
-  for await (const rows of reads) {
-    const selected = new Set(await select(rows));
+  for await (const { rows, selected } of reads) {
+    const isSelected = new Set(selected);
     const lines: string[] = [];
     for (const row of rows) {
-      if (selected.has(row)) lines.push(`${JSON.stringify(lineOf(row, previous))}\n`);
+      if (isSelected.has(row)) lines.push(`${JSON.stringify(lineOf(row, previous))}\n`);
       previous = row.digest;
     }
     yield lines.join('');

@@ -1,12 +1,13 @@
-import { type ExpressionBuilder, type Kysely, type SqlBool, sql } from 'kysely';
+import { sql } from 'kysely';
 
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import { countOf } from '../../kit/sql/count.ts';
-import type { Database, Row, Values } from '../../kit/sql/dialect.ts';
+import type { Row, Values } from '../../kit/sql/dialect.ts';
 import { canonicalJson } from '../rules/canonical-json.ts';
 import { detailsDigest, entryDigest, noDigest } from '../rules/chain.ts';
 import type { AnyPacket, EventType, PacketEvent } from '../rules/packet.ts';
+import { type AuditFilter, matches } from './audit-filter.ts';
 import { type CounterBuffer, counters } from './counters.ts';
 import { type DeliveryBuffer, deliveries } from './deliveries.ts';
 import type { Group, Writes } from './engine/group.ts';
@@ -17,8 +18,9 @@ import type { InLane } from './in-lane.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
 import { type PacketBuffer, packets } from './packets.ts';
 import type { Page } from './page-size.ts';
+import { forgetPayloadsOf, removedCounter, tenantsWithOld } from './payloads.ts';
 import type { Provenance } from './provenance.ts';
-import type { RowOf, Tables } from './tables.ts';
+import type { RowOf } from './tables.ts';
 
 /** An entry of the audit log that is not about a packet. */
 export interface AuditRecord {
@@ -37,9 +39,6 @@ type Head = Omit<RowOf<'heads'>, 'tenant'>;
 
 /** The counter that holds the position of the last head that was written to the log and to webhooks. */
 export const anchoredCounter = 'anchored';
-
-/** The counter that holds the highest position whose stream event was removed by retention. */
-const removedCounter = 'removed';
 
 /** A tenant's trail, as units append to it. */
 export class TrailBuffer {
@@ -231,20 +230,6 @@ export type ChainRow = Pick<RowOf<'events'>, (typeof chainColumns)[number]>;
 /** An event of the trail with its stream event: null where it has none, or where the payload has been removed. */
 type TrailRow = Pick<RowOf<'events'>, (typeof streamColumns)[number]>;
 
-/** A filter for a tenant's audit log. */
-export interface AuditFilter {
-  readonly actor?: string;
-  readonly action?: string;
-  readonly packet_id?: string;
-  readonly key_id?: string;
-  /** The name, or the provider's id, of a person who signed in. */
-  readonly person?: string;
-  /** The digest of the id of a person whose data the packet holds. */
-  readonly subject_digest?: string;
-  readonly created_after?: Date;
-  readonly created_before?: Date;
-}
-
 const columns = ['id', 'packet_id', 'event_type', 'actor', 'key_id', 'resource', 'details', 'timestamp'] as const;
 /** The columns of what digests cover, and the digests. */
 export const chainColumns = [...columns, 'position', 'person', 'salt', 'details_digest', 'digest'] as const;
@@ -409,8 +394,8 @@ function reads({ database }: ReadDependencies) {
   const ofAll = {
     /** The last position of each of these tenants; tenants without events are left out. */
     positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
-    /** Heads that have moved since they were last anchored, of tenants after a number, in the order of the numbers. */
-    moved(after: number, limit: number): Promise<MovedHead[]> {
+    /** Heads that have moved since they were last anchored, up to `limit`. */
+    moved(limit: number): Promise<MovedHead[]> {
       return database.longReads
         .selectFrom('heads')
         .innerJoin('tenants', 'tenants.number', 'heads.tenant')
@@ -418,7 +403,6 @@ function reads({ database }: ReadDependencies) {
           join.onRef('counters.tenant', '=', 'heads.tenant').on('counters.name', '=', sql.lit(anchoredCounter)),
         )
         .select(['heads.tenant', 'tenants.id as tenant_id', 'heads.position', 'heads.digest', 'heads.at'])
-        .where('heads.tenant', '>', after)
         .where(sql<boolean>`heads.position > coalesce(counters.value, 0)`)
         .orderBy('heads.tenant')
         .limit(limit)
@@ -439,101 +423,3 @@ function reads({ database }: ReadDependencies) {
 
 /** The trail: the history of packets, the audit log and the stream events are the same rows. */
 export const trail = { writes, reads };
-
-function matches(
-  { name }: Pick<ReadDependencies['database'], 'name'>,
-  tenant: number,
-  { actor, action, packet_id, key_id, person, subject_digest, created_after, created_before }: AuditFilter,
-) {
-  // Of an actor and an action, SQLite would take the index of the action, which has far more entries and not the other column.
-  const ofAction = name === 'sqlite' && actor !== undefined ? sql<string>`+event_type` : 'event_type';
-  return (eb: ExpressionBuilder<Tables, 'events'>) => {
-    const conditions = [eb('tenant', '=', tenant)];
-    if (actor !== undefined) conditions.push(eb('actor', '=', actor));
-    if (action !== undefined) conditions.push(eb(ofAction, '=', action));
-    if (packet_id !== undefined) conditions.push(eb('packet_id', '=', packet_id));
-    if (key_id !== undefined) conditions.push(eb('key_id', '=', key_id));
-    if (person !== undefined) {
-      // As canonical JSON has them: a quotation mark in a value is escaped, so these match nothing else.
-      const within = (text: string) =>
-        name === 'sqlite' ? sql<SqlBool>`instr(person, ${text}) > 0` : sql<SqlBool>`strpos(person, ${text}) > 0`;
-      const members = ['name', 'subject'].map((member) => within(`"${member}":${JSON.stringify(person)}`));
-      conditions.push(eb('person', 'is not', null), eb.or(members));
-    }
-    if (subject_digest !== undefined) {
-      const about = eb.selectFrom('packet_subjects').select('packet_subjects.packet_id').where('packet_subjects.tenant', '=', tenant);
-      conditions.push(eb('packet_id', 'in', about.where('packet_subjects.subject_digest', '=', subject_digest)));
-    }
-    if (created_after !== undefined) conditions.push(eb('timestamp', '>=', created_after.toISOString()));
-    if (created_before !== undefined) conditions.push(eb('timestamp', '<=', created_before.toISOString()));
-    return eb.and(conditions);
-  };
-}
-
-/** The tenants whose oldest stream event is older than `before`. Usually there are none, and then no lock is needed. */
-async function tenantsWithOld({ longReads: db }: Database<Tables>, before: Date): Promise<number[]> {
-  const rows = await db
-    .selectFrom('tenants')
-    .select('tenants.number')
-    .where(
-      (eb) =>
-        eb
-          .selectFrom('events')
-          .select('events.timestamp')
-          .whereRef('events.tenant', '=', 'tenants.number')
-          .where('events.position', '>', (inner) =>
-            inner.fn.coalesce(
-              inner
-                .selectFrom('counters')
-                .select('counters.value')
-                .whereRef('counters.tenant', '=', 'tenants.number')
-                .where('counters.name', '=', removedCounter),
-              inner.lit(0),
-            ),
-          )
-          .where('events.type', 'is not', null)
-          .orderBy('events.position')
-          .limit(1),
-      '<',
-      before.toISOString(),
-    )
-    .execute();
-  return rows.map(({ number }) => number);
-}
-
-/** A tenant's stream events after a position, up to the first that is not older than `before`. */
-async function oldPayloads(db: Kysely<Tables>, tenant: number, position: number, before: Date, limit: number) {
-  const oldest = await db
-    .selectFrom('events')
-    .select(['position', 'timestamp'])
-    .where('tenant', '=', tenant)
-    .where('position', '>', position)
-    .where('type', 'is not', null)
-    .orderBy('position')
-    .limit(limit)
-    .execute();
-  const kept = oldest.findIndex(({ timestamp }) => timestamp >= before.toISOString());
-  return kept === -1 ? oldest : oldest.slice(0, kept);
-}
-
-/** Removes a tenant's oldest stream events, up to the first that is not old enough. */
-function forgetPayloadsOf(database: Database<Tables>, tenant: number, before: Date, limit: number): Promise<number> {
-  return database.transaction(async (tx) => {
-    const counter = { tenant, name: removedCounter, value: 0 };
-    await tx
-      .insertInto('counters')
-      .values(counter)
-      .onConflict((conflict) => conflict.doNothing())
-      .execute();
-    // Instances share a PostgreSQL database; the lock keeps the counter from falling.
-    const locking = tx.selectFrom('counters').select('value').where('tenant', '=', tenant).where('name', '=', removedCounter);
-    const { value } = await (database.name === 'postgres' ? locking.forUpdate() : locking).executeTakeFirstOrThrow();
-    const old = await oldPayloads(tx, tenant, value, before, limit);
-    if (old.length === 0) return 0;
-    const positions = old.map(({ position }) => position);
-    await tx.updateTable('events').set({ payload: null }).where('tenant', '=', tenant).where('position', 'in', positions).execute();
-    const last = { value: old.at(-1)!.position };
-    await tx.updateTable('counters').set(last).where('tenant', '=', tenant).where('name', '=', removedCounter).execute();
-    return old.length;
-  });
-}

@@ -46,7 +46,11 @@ export async function verifyTrails(
   return { tenants: tenants.length, entries };
 }
 
-async function verifyTrail(db: Kysely<Tables>, { id, number }: { id: string; number: number }, known: KnownHead | undefined): Promise<number> {
+async function verifyTrail(
+  db: Kysely<Tables>,
+  { id, number }: { id: string; number: number },
+  known: KnownHead | undefined,
+): Promise<number> {
   const { position: to, digest, at } = await headOf(db, number);
   const check = new ChainCheck({ known });
   check.take({ header: { from: 1, to, previous: noDigest } });

@@ -44,7 +44,8 @@ test('service-cli audit verify --database checks the audit logs in a database, w
   const { body: head } = await bench.service.call('GET', '/audit/head');
   const file = join(temporaryFolder(t), 'head.json');
   writeFileSync(file, JSON.stringify(head));
-  const verify = (...flags: string[]) => bench.run(['audit', 'verify', '--database', ...flags], { environment: { SERVICE_DATABASE_URL: url } });
+  const verify = (...flags: string[]) =>
+    bench.run(['audit', 'verify', '--database', ...flags], { environment: { SERVICE_DATABASE_URL: url } });
   const whole = await verify('--head', file);
   assert.deepEqual([whole.exitCode, whole.stderr], [0, `The audit logs hold: entries checked: ${head.position}, tenants: 1.\n`]);
   assert.match((await verify()).stderr, /Only a head that was kept elsewhere shows/);
@@ -63,7 +64,10 @@ test('service-cli exports and lists what filters select', async (t) => {
   await createPacket(bench.service);
   const exported = await output(bench, 'audit', 'export', '--subject', 'customer:4711');
   assert.deepEqual(
-    exported.trimEnd().split('\n').map((line) => Object.keys(JSON.parse(line))[0]),
+    exported
+      .trimEnd()
+      .split('\n')
+      .map((line) => Object.keys(JSON.parse(line))[0]),
     ['header', 'position', 'head'],
   );
   const { stdout } = await bench.run(['audit', '--subject', 'customer:4711', '--format', 'json']);

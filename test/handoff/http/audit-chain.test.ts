@@ -3,8 +3,8 @@ import { generateKeyPairSync, verify } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { canonicalJson } from '../../../src/handoff/rules/canonical-json.ts';
 import { ChainCheck } from '../../../src/handoff/rules/chain-check.ts';
-import { verifyTrails } from '../../../src/handoff/store/verify.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
+import { verifyTrails } from '../../../src/handoff/store/verify.ts';
 import { withDatabase } from '../../../src/kit/sql/database.ts';
 import { looking } from '../../support/consistency.ts';
 import { openInstances } from '../../support/instances.ts';
@@ -136,18 +136,27 @@ for (const store of [onDisk, postgresql])
     await service.handoff.runOnce.erase();
     const { body: head } = await service.call('GET', '/audit/head');
     const found = (known?: { position: number; digest: string }) =>
-      withDatabase<Tables, unknown>(service.databaseUrl, (database) => verifyTrails(database, { known })).catch((error: Error) => error.message);
+      withDatabase<Tables, unknown>(service.databaseUrl, (database) => verifyTrails(database, { known })).catch(
+        (error: Error) => error.message,
+      );
     assert.deepEqual(await found(head), { tenants: 1, entries: head.position });
     const columns = 'id, packet_id, event_type, actor, key_id, resource, details, timestamp, person, salt, details_digest, digest';
     const last = head.position;
     const faults: Record<string, [statements: string[], fault: RegExp]> = {
       actor: [["update events set actor = 'human:eve' where position = 3"], /position 3 was changed/],
       details: [[`update events set details = '{"a":1}' where position = 3`], /position 3 was changed: the digest of its details/],
-      salt: [["update events set salt = null where position = 3"], /position 3 was changed/],
-      'an erased entry': [['update events set digest = details_digest where position = (select min(position) from events where salt is null)'], /was changed/],
+      salt: [['update events set salt = null where position = 3'], /position 3 was changed/],
+      'an erased entry': [
+        ['update events set digest = details_digest where position = (select min(position) from events where salt is null)'],
+        /was changed/,
+      ],
       removed: [['delete from events where position = 3'], /position 4 follows position 2/],
       swapped: [
-        ['update events set position = -1 where position = 3', 'update events set position = 3 where position = 4', 'update events set position = 4 where position = -1'],
+        [
+          'update events set position = -1 where position = 3',
+          'update events set position = 3 where position = 4',
+          'update events set position = 4 where position = -1',
+        ],
         /position 3/,
       ],
       inserted: [
@@ -162,7 +171,7 @@ for (const store of [onDisk, postgresql])
         /was changed/,
       ],
       'cut off at the end': [[`delete from events where position = ${last}`], /Entries are missing/],
-      'the head': [["update heads set digest = at"], /The head is not the last entry/],
+      'the head': [['update heads set digest = at'], /The head is not the last entry/],
     };
     await looking(service.databaseUrl, async ({ query }) => {
       for (const table of ['events', 'heads']) await query(`create table saved_${table} as select * from ${table}`);
@@ -210,7 +219,10 @@ test('heads that have moved are logged and sent to webhooks that name them, sign
   const { signature, key_id: _, ...covered } = first.data;
   assert.ok(verify(null, Buffer.from(canonicalJson(covered)), publicKey, Buffer.from(signature, 'base64')));
   const logged = () => [...one.logs, ...other.logs].filter((line) => line.includes('"audit head"')).map((line) => JSON.parse(line));
-  assert.deepEqual(logged().map(({ position, digest, signature: by }) => [position, digest, by]), [[head.position, head.digest, signature]]);
+  assert.deepEqual(
+    logged().map(({ position, digest, signature: by }) => [position, digest, by]),
+    [[head.position, head.digest, signature]],
+  );
   assert.equal((await round()).length, 1);
   await createPacket(other);
   assert.equal((await round()).length, 2);

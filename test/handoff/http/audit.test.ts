@@ -221,7 +221,11 @@ for (const store of stores) {
       assert.equal((await audit(service, 'person=dana')).total, 0);
       const { text } = await service.call('GET', '/audit/export?subject=customer:4711');
       assert.deepEqual(
-        text.trimEnd().split('\n').slice(1, -1).map((line) => JSON.parse(line).type),
+        text
+          .trimEnd()
+          .split('\n')
+          .slice(1, -1)
+          .map((line) => JSON.parse(line).type),
         ['created', 'claimed'],
       );
       assert.ok(!text.includes('4711'));
