@@ -350,15 +350,13 @@ function createServices(
   const packets = createPacketService({ ...creation, signIn });
   return {
     ...{ keys, connections, agents, checks, contracts, policies, packets, answerLinks, views, callerOfOrigin },
-    people: createPeopleService(parts),
-    tenants: createTenantService(parts),
+    ...{ people: createPeopleService(parts), tenants: createTenantService(parts) },
     approvals: createApprovalService(creation),
     schedules: createScheduleService({ ...creation, turns, callerOfOrigin, refresh: keys.refresh }),
     executions: createExecutionService({ ...parts, views }),
     audit: createAuditService({ ...parts, turns, signer: signerOf(settings), onHead: (head) => logger.info(head, 'audit head') }),
     erasures: createErasureService({ ...parts, views, retentionDays: settings.retentionDays }),
-    groups: createGroupService(parts),
-    delegations: createDelegationService(parts),
+    ...{ groups: createGroupService(parts), delegations: createDelegationService(parts) },
     waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
     notices: createNoticeService({ views, clock, answerLinks, publicUrl }),
     channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl, signIn }),
