@@ -108,7 +108,7 @@ describe('fallback-service rehearse', () => {
     );
   });
 
-  test('rehearses the export with --no-own, and of a chain in JSON', async (t) => {
+  test('rehearses the export with --no-own, and of a chain in JSON [F109]', async (t) => {
     const config = written(t, 'config.yaml', litellm);
     const own = await run('--config', config, '--no-own', '--preset', 'primary_down', '--no-stream', '--run', started());
     assert.equal(own.code, 0, own.stdout);

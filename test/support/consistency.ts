@@ -124,7 +124,7 @@ const differ = (name: string, stored: unknown, expected: unknown): string[] =>
 function countersOf({ counters = [], packets = [], events = [] }: Contents): string[] {
   const value = (name: string) => Number(counters.find((counter) => counter.name === name)?.value ?? 0);
   const count = (name: string, counted: number) => differ(`the counter ${name}`, value(name), counted);
-  const days = Map.groupBy(packets, ({ state, digest }) => JSON.parse(summaryText({ state, digest })).created_at.slice(0, 10));
+  const days = Map.groupBy(packets, ({ state, digest }) => JSON.parse(summaryText({ state, summaryEnd: digest })).created_at.slice(0, 10));
   return [
     ...statuses.flatMap((status) => count(`packets:${status}`, packets.filter((packet) => packet.status === status).length)),
     ...priorities.flatMap((priority) => count(`priority:${priority}`, packets.filter((packet) => packet.priority === priority).length)),
@@ -149,7 +149,7 @@ function countersOf({ counters = [], packets = [], events = [] }: Contents): str
 function levelsOf(counters: readonly Row[], packets: readonly Row[]): string[] {
   const hours = counters.filter(({ name }) => name.startsWith('hour:'));
   const first = hours.map(({ name }) => name.slice('hour:'.length, 'hour:2026-03-01T09'.length)).sort()[0] ?? '';
-  const isOld = ({ state, digest }: Row) => JSON.parse(summaryText({ state, digest } as never)).created_at < first;
+  const isOld = ({ state, digest }: Row) => JSON.parse(summaryText({ state, summaryEnd: digest } as never)).created_at < first;
   if (first === '' || packets.some(isOld)) return [];
   return Object.entries({ waiting: ['created'], held: ['claimed', 'in_progress'], asked: ['awaiting_human'] }).flatMap(([level, own]) =>
     differ(
@@ -173,7 +173,7 @@ function packetsOf({
   const tagsOf = Map.groupBy(packet_tags, ({ packet_id }) => packet_id);
   const subjectsOf = Map.groupBy(packet_subjects, ({ packet_id }) => packet_id);
   return packets.flatMap((row) => {
-    const packet = JSON.parse(summaryText({ state: row.state, digest: row.digest }));
+    const packet = JSON.parse(summaryText({ state: row.state, summaryEnd: row.digest }));
     const name = `packet ${packet.id}`;
     const columns = {
       id: packet.id,
@@ -264,7 +264,7 @@ function questionsOf({ packets = [], questions = [] }: Contents): string[] {
       packets.some(({ id }) => id === packet_id) ? [] : [`the question ${question_id} has no packet`],
     ),
     ...packets.flatMap(({ state, digest, status }) => {
-      const { hitl } = JSON.parse(summaryText({ state, digest } as never));
+      const { hitl } = JSON.parse(summaryText({ state, summaryEnd: digest } as never));
       if (!hitl?.question_id) return [];
       const kept = questions.find(({ question_id }) => question_id === hitl.question_id);
       if (status === 'awaiting_human') return kept === undefined ? [] : [`the open question ${hitl.question_id} has ended`];

@@ -2,14 +2,14 @@ import type { Packet } from '../model/packet.ts';
 import type { AnyPacket } from './packet.ts';
 
 /**
- * A packet as JSON text, in the parts in which it is stored. The state followed by the digest is the summary; the state
+ * A packet as JSON text, in the parts in which it is stored. The state followed by the end of the summary is the summary; the state
  * followed by the content is the packet. Neither needs parsing to be joined.
  */
 export interface PacketParts {
   /** Everything but the content: from the opening brace to the comma before the next part. */
   readonly state: string;
   /** The end of the packet in lists: the summary, and the counts of the other content. With the closing brace. */
-  readonly digest: string;
+  readonly summaryEnd: string;
   /** The end of the whole packet: context, decisions, actions and dependencies. With the closing brace. */
   readonly content: string;
 }
@@ -28,7 +28,7 @@ export function partsOf(packet: Packet): PacketParts {
   };
   return {
     state: stateOf(packet),
-    digest: endOf({ context: { summary: context.summary }, counts }),
+    summaryEnd: endOf({ context: { summary: context.summary }, counts }),
     content: endOf({ context, decisions, actions, dependencies }),
   };
 }
@@ -68,8 +68,8 @@ export function packetText({ state, content }: Pick<PacketParts, 'state' | 'cont
 }
 
 /** The packet as lists show it, as JSON text. */
-export function summaryText({ state, digest }: Pick<PacketParts, 'state' | 'digest'>): string {
-  return state + digest;
+export function summaryText({ state, summaryEnd }: Pick<PacketParts, 'state' | 'summaryEnd'>): string {
+  return state + summaryEnd;
 }
 
 /** A lease in the text of a packet, with its token and its end. */

@@ -105,7 +105,7 @@ export const foundColumns = ['id', 'seq', 'state', 'digest', 'lease', 'depth', '
 
 /** A stored packet, parsed as its summary. */
 export function storedOf([, seq, state, digest, lease, depth, root, followers, sources, kept]: Values, content: string): StoredPacket {
-  const parts = { state: state as string, digest: digest as string, content };
+  const parts = { state: state as string, summaryEnd: digest as string, content };
   return {
     packet: readJson(summaryText(parts)) as PacketSummary,
     parts,
@@ -198,7 +198,7 @@ function packetRow(tenant: number, stored: StoredPacket): Row {
     due_at: dueAt(packet, isOwn(kept)),
     asked_at: askedAt(packet),
     state: parts.state,
-    digest: parts.digest,
+    digest: parts.summaryEnd,
     parent: parent_packet_id,
     root,
     depth,
@@ -225,7 +225,7 @@ function changedRow(change: Changed): Row {
     due_at: dueAt(after.packet, isOwn(after.kept)),
     asked_at: askedAt(after.packet),
     state: after.parts.state,
-    digest: after.parts.digest,
+    digest: after.parts.summaryEnd,
     updated_at,
     lease: after.lease === null ? null : JSON.stringify(after.lease),
     sources: after.sources,
