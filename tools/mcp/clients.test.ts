@@ -44,7 +44,6 @@ const toolNames = [
   'get_answer',
   'get_brief',
   'get_contract',
-  'request_approval',
   'get_history',
 ];
 const cliProgram = fileURLToPath(new URL('../../bin/service-cli.js', import.meta.url));
