@@ -357,6 +357,14 @@ describe('A session', () => {
       assert.equal((await mia('GET', '/sessions')).body.sessions.length, 1);
       const other = sessions.find(({ current }: { current: boolean }) => current).id;
       assert.equal((await mia('DELETE', `/sessions/${other}`)).status, 404);
+      const { body: reader } = await service.call('POST', '/keys', { body: { name: 'reader', scopes: ['read'] } });
+      for (const [method, path] of [
+        ['GET', '/sessions'],
+        ['DELETE', `/sessions/${other}`],
+      ] as const) {
+        const refused = await service.call(method, path, { key: reader.key });
+        assert.deepEqual([refused.status, refused.body.code], [403, 'FORBIDDEN'], path);
+      }
       const miasId = sessions.find(({ person }: { person: string }) => person === 'mia@example.com').id;
       assert.equal((await mine('DELETE', `/sessions/${miasId}`)).status, 204);
       assert.equal((await mia('GET', '/keys/self')).status, 401);
