@@ -1,8 +1,9 @@
 import type { Socket } from 'node:net';
 
 import { a2aRequest } from '../test/support/a2a.ts';
+import { hostileSchemas } from '../test/support/hostile-schemas.ts';
 import { mcpRequest } from '../test/support/mcp.ts';
-import { largeContext, Tenant } from './tenant.ts';
+import { largeContext, packetWith, Tenant } from './tenant.ts';
 
 /** What one tenant does by MCP, A2A, answer links or channels, in order to hold up others. */
 export interface FaceAttack {
@@ -132,6 +133,34 @@ export const faceAttacks: readonly FaceAttack[] = [
       return async () => {
         await tenant.patch(id, { status: 'awaiting_human', hitl: { required: true, reason: 'r', question: 'Go on?' } });
         await new Promise((resolve) => setTimeout(resolve, 1000));
+      };
+    },
+  },
+  {
+    name: 'contracts: three batches of 100 packets whose checks run out',
+    async prepare(url) {
+      const tenant = await Tenant.create(url);
+      const [check, value] = hostileSchemas['a doubling that reads the names of properties']!;
+      // References name definitions of the root.
+      const { $defs, ...own } = check as Record<string, unknown>;
+      const custom = { type: 'object', properties: { value: own } };
+      const schema = { $defs, properties: { context: { type: 'object', properties: { custom } } } };
+      await tenant.send('/api/v1/agents/b/contract', { schema }, { method: 'PUT' });
+      const packets = Array.from({ length: 100 }, () => packetWith({ summary: 's', custom: { value } }));
+      return () => Promise.allSettled(Array.from({ length: 3 }, () => tenant.send('/api/v1/packets/batch', { packets })));
+    },
+  },
+  {
+    name: 'A2A: opening 300 streams',
+    async prepare(url) {
+      const tenant = await Tenant.create(url);
+      const { id } = await tenant.create({ context: largeContext() });
+      await tenant.a2a('ListTasks', { pageSize: 1 });
+      const request = a2aRequest('SubscribeToTask', { id });
+      return async () => {
+        const sockets = await tenant.streams('/a2a', Array(300).fill(request), true);
+        await quiet(sockets);
+        for (const socket of sockets) socket.destroy();
       };
     },
   },

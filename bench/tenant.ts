@@ -13,6 +13,9 @@ const largeLength = 900_000;
 /** A context whose parts any face shows. */
 export const largeContext = () => ({ summary: 'large', conversation_state: [{ role: 'user', content: 'y'.repeat(largeLength) }] });
 
+/** A create request with this context. */
+export const packetWith = (context: object) => ({ metadata: agents, context });
+
 interface Answer {
   readonly id: string;
   readonly key: string;
