@@ -172,7 +172,9 @@ describe('An input that never ends', () => {
 
   test('is refused beyond a bound, as a document, as a line of a file, and as an answer [H309]', async (t) => {
     const hitl = { question: 'Refund?', reason: '', options: null };
-    const address = await startPeer(t, (reply) => void reply.writeHead(200).end(JSON.stringify({ status: 'awaiting_human', hitl })));
+    const context = { summary: 's', conversation_state: [], artifacts: [], custom: {} };
+    const packet = { status: 'awaiting_human', hitl, context, decisions: [], actions: { pending: [], completed: [], failed: [] } };
+    const address = await startPeer(t, (reply) => void reply.writeHead(200).end(JSON.stringify(packet)));
     const whole = await run(['create', '-f', '-'], address, { input: endless() });
     assert.deepEqual([whole.exitCode, whole.err.includes('standard input is larger than 256 MiB')], [2, true], whole.err);
     const folder = temporaryFolder(t);

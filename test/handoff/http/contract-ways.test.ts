@@ -60,6 +60,10 @@ const ways: Record<string, (service: SharedService, file: string) => Promise<str
     return (await service.call('POST', `/packets/${id}/chain`, { body: unfit })).text;
   },
   'POST /packets/batch': async (service) => (await service.call('POST', '/packets/batch', { body: { packets: [unfit, unfit] } })).text,
+  'POST /schedules/{name}/run': async (service) => {
+    await service.call('PUT', '/schedules/unfit', { body: { cron: '@daily', timezone: 'UTC', packet: unfit } });
+    return (await service.call('POST', '/schedules/unfit/run')).text;
+  },
   'MCP hand_over': async (service) => JSON.stringify(await callTool(service, 'hand_over', mcpArguments)),
   'A2A SendMessage': async (service) => (await a2a(service, 'SendMessage', messageOf('A refund'))).text,
   'A2A SendStreamingMessage': async (service) => (await a2a(service, 'SendStreamingMessage', messageOf('A refund'))).text,
@@ -85,6 +89,9 @@ test('the operations and tools that create packets are those of this file', () =
     'POST /packets/{id}/chain',
     // No new packet.
     'POST /packets/{id}/questions',
+    'POST /schedules/{name}/run',
+    // Its packet is checked when it is made.
+    'PUT /schedules/{name}',
   ]);
   assert.deepEqual(
     Object.keys(tools).filter((name) => 'conversation_state' in tools[name as keyof typeof tools].input.properties),

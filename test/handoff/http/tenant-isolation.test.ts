@@ -202,6 +202,8 @@ for (const store of stores) {
       groups: ['strict'],
       // A key of the tenant without the scope erase is refused; test/handoff/http/erasures.test.ts has one with it.
       erasures: [unknownId],
+      // test/handoff/http/approvals.test.ts has some of other tenants.
+      'standing-approvals': [unknownId],
       delegations: ['strict'],
       schedules: ['strict'],
       people: ['strict'],

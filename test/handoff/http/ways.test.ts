@@ -121,7 +121,7 @@ const rightOfCommand: Readonly<Record<string, string>> = {
   ...named('work', 'check', 'agents contract '),
   ...named('manage', 'export', 'audit '),
   ...named('none', 'verify', 'audit '),
-  ...named('none', 'serve mcp admin-key storage backup export import open'),
+  ...named('none', 'approve-hook serve mcp admin-key storage backup export import open'),
 };
 
 /** A file for the commands that read one. */

@@ -119,7 +119,7 @@ describe('The approval of an action', () => {
     assert.deepEqual([one.outcome, one.granted.length], ['approved', 1]);
     const again = progressOf(quorum([{ from: ['ann'] }, { from: ['ann', 'Bob'] }], [], { standing }), at(3));
     assert.deepEqual([again.outcome, again.granted.length], ['open', 1], 'the second step needs another person');
-    assert.equal(progressOf(quorum(anybody, [], { standing }), at(3)).outcome, 'open');
+    assert.equal(progressOf(quorum(anybody, [], { standing }), at(3)).outcome, 'approved', 'who asks anybody asks that person too');
   });
 });
 
@@ -187,10 +187,9 @@ function settle(scene: Scene, live: Live, second: number): void {
       continue;
     }
     const asked = askedIn(scene, live, second);
-    const stands =
-      asked === 'anybody'
-        ? undefined
-        : scene.standing.find((name) => asked.has(name) && !live.used.has(name) && !scene.suspended.includes(name));
+    const stands = scene.standing.find(
+      (name) => (asked === 'anybody' || asked.has(name)) && !live.used.has(name) && !scene.suspended.includes(name),
+    );
     if (stands === undefined) return;
     live.used.add(stands);
     live.given += 1;
