@@ -38,8 +38,7 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
   const own = useOwnKey();
   const mayAnswer = useMay('respond');
   const offered = offeredBy(action!);
-  // A name that is only typed is prefilled nowhere: each person enters the own one.
-  const [name, setName] = useState('');
+  const [name, setName] = useState(() => packet.hitl.responder ?? keptName.read() ?? '');
   const [message, setMessage] = useState('');
   const [text, setText] = useState(() => jsonText(edited?.arguments ?? action!.arguments));
   const [chosen, setChosen] = useState<Word | undefined>();
