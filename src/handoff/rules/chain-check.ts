@@ -1,7 +1,7 @@
-import { createPublicKey, verify } from 'node:crypto';
+import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 
 import { canonicalJson } from './canonical-json.ts';
-import { type ChainedEntry, type ChainHead, detailsDigest, entryDigest, headText } from './chain.ts';
+import { type ChainedEntry, type ChainHead, detailsDigest, entryDigest, headText, signingKeyId } from './chain.ts';
 
 /** A head that was kept elsewhere, with which an export is compared. */
 export type KnownHead = Pick<ChainHead, 'position' | 'digest'>;
@@ -10,6 +10,7 @@ export type KnownHead = Pick<ChainHead, 'position' | 'digest'>;
 export class ChainFault extends Error {}
 
 interface Header {
+  readonly tenant_id: string;
   readonly from: number;
   readonly to: number;
   readonly previous: string;
@@ -26,7 +27,26 @@ interface Entry extends ChainedEntry {
 
 interface SignedHead extends ChainHead {
   readonly signature?: string;
+  readonly key_id?: string;
 }
+
+/** The members of each kind of line: one that is missing, or more, means that the file was changed. */
+const headerMembers = ['version', 'tenant_id', 'from', 'to', 'previous'];
+const headMembers = ['tenant_id', 'position', 'digest', 'at'];
+const signatureMembers = ['signature', 'key_id'];
+const placeMembers = ['position', 'previous', 'digest'];
+const coveredMembers = ['event_id', 'type', 'resource', 'packet_id', 'actor', 'key_id', 'person', 'timestamp', 'details_digest'];
+const entryMembers = [...placeMembers, ...coveredMembers, 'salt', 'details'];
+
+function requireMembers(value: unknown, what: string, members: readonly string[], optional: readonly string[] = []): void {
+  const isObject = typeof value === 'object' && value !== null;
+  if (!isObject || !members.every((name) => name in value)) throw new ChainFault(`${what} lacks a member.`);
+  const more = Object.keys(value).find((name) => !members.includes(name) && !optional.includes(name));
+  if (more !== undefined) throw new ChainFault(`${what} has an unknown member ${JSON.stringify(more)}.`);
+}
+
+/** A salt as it is written: an upper-case digit would be the same bytes. */
+const saltPattern = /^[0-9a-f]{32}$/;
 
 const canonicalOf = (details: object | null | undefined): string | null =>
   details === null || details === undefined ? null : canonicalJson(details);
@@ -40,6 +60,7 @@ export class ChainCheck {
   #digest = '';
   #entries = 0;
   #head: SignedHead | undefined;
+  #at: string | null = null;
   #isKnownSeen = false;
 
   /** @param publicKey of the signature of the head, as PEM; undefined: the signature is not checked */
@@ -53,8 +74,13 @@ export class ChainCheck {
     if (typeof line !== 'object' || line === null) throw new ChainFault('A line is no JSON object.');
     if (this.#head !== undefined) throw new ChainFault('There is a line after the head.');
     if (this.#header === undefined) this.#begin(line);
-    else if ('head' in line) this.#end(line.head as SignedHead);
-    else this.#entry(line as Entry);
+    else if ('head' in line) {
+      requireMembers(line, 'The line with the head', ['head']);
+      this.#end(line.head as SignedHead);
+    } else {
+      requireMembers(line, `The entry after position ${this.#position}`, entryMembers);
+      this.#entry(line as Entry);
+    }
   }
 
   /** Checks the next entry as it is stored. @param details their canonical text; null once they are erased */
@@ -72,6 +98,9 @@ export class ChainCheck {
 
   #begin(line: object): void {
     if (!('header' in line)) throw new ChainFault('The first line is no header.');
+    requireMembers(line, 'The first line', ['header']);
+    requireMembers(line.header, 'The header', headerMembers, ['filter']);
+    if ((line.header as { version: unknown }).version !== 1) throw new ChainFault('The file is of an unknown version.');
     this.#header = line.header as Header;
     this.#position = this.#header.from - 1;
     this.#digest = this.#header.previous;
@@ -87,10 +116,12 @@ export class ChainCheck {
     if (isFiltered ? position < next : position !== next) throw new ChainFault(`${what} follows position ${this.#position}.`);
     if (!(isFiltered && position > next) && previous !== this.#digest) throw new ChainFault(`${what} does not follow the entry before it.`);
     if (entryDigest(entry, { position, previous }) !== digest) throw new ChainFault(`${what} was changed: its digest does not hold.`);
-    if (text !== null && (salt === null || detailsDigest(salt, text) !== details_digest))
+    const isErased = text === null && salt === null;
+    if (!isErased && (text === null || salt === null || !saltPattern.test(salt) || detailsDigest(salt, text) !== details_digest))
       throw new ChainFault(`${what} was changed: the digest of its details does not hold.`);
     this.#position = position;
     this.#digest = digest;
+    this.#at = entry.timestamp;
     this.#entries += 1;
     this.#compareKnown();
   }
@@ -104,11 +135,15 @@ export class ChainCheck {
   }
 
   #end(head: SignedHead): void {
-    const { to, filter } = this.#header!;
+    const { tenant_id, to, filter } = this.#header!;
+    requireMembers(head, 'The head', headMembers, signatureMembers);
+    if (head.tenant_id !== tenant_id) throw new ChainFault('The head is not of the tenant that the header names.');
     if (filter === undefined && this.#position !== to)
       throw new ChainFault(`Entries are missing: the last one is at position ${this.#position}, not ${to}.`);
-    if (filter === undefined && head.position === to && head.digest !== this.#digest)
-      throw new ChainFault('The head is not the last entry.');
+    const isLast = filter === undefined && head.position === to;
+    // The time of the entry before an empty range is not known.
+    const isOfOtherTime = (this.#entries > 0 || to === 0) && head.at !== this.#at;
+    if (isLast && (head.digest !== this.#digest || isOfOtherTime)) throw new ChainFault('The head is not the last entry.');
     if (head.position < to) throw new ChainFault(`The head is at position ${head.position}, before the last entry.`);
     if (this.#known !== undefined && !this.#isKnownSeen)
       throw new ChainFault(`There is no entry at position ${this.#known.position}, of the head that was kept.`);
@@ -119,8 +154,11 @@ export class ChainCheck {
   #checkSignature(head: SignedHead, publicKey: string): void {
     const { signature } = head;
     if (signature === undefined) throw new ChainFault('The head has no signature.');
-    const key = createPublicKey(publicKey);
-    if (!verify(null, Buffer.from(headText(head)), key, Buffer.from(signature, 'base64')))
+    const key: KeyObject = createPublicKey(publicKey);
+    const bytes = Buffer.from(signature, 'base64');
+    // Other characters may stand for the same bytes.
+    const isWritten = bytes.toString('base64') === signature && head.key_id === signingKeyId(key);
+    if (!isWritten || !verify(null, Buffer.from(headText(head)), key, bytes))
       throw new ChainFault('The signature of the head is not by this key.');
   }
 }

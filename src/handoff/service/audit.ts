@@ -1,11 +1,11 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
 
 import { invalid } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
 import type { AuditEntry, AuditHead, AuditKeys } from '../model/audit.ts';
 import { csvHead, csvRowsOf } from '../rules/audit-file.ts';
-import { headText, noDigest } from '../rules/chain.ts';
+import { headText, noDigest, signingKeyId } from '../rules/chain.ts';
 import type { AuditFilter } from '../store/audit-filter.ts';
 import { anchoredCounter, type ChainRow, type MovedHead } from '../store/trail.ts';
 import type { Caller } from './authentication.ts';
@@ -13,7 +13,7 @@ import type { ServiceDependencies } from './dependencies.ts';
 
 /** Signs heads of trails with an Ed25519 key. */
 export interface HeadSigner {
-  /** The first 16 hexadecimal digits of SHA-256 of the public key (SPKI, DER). */
+  /** See `signingKeyId`. */
   readonly keyId: string;
   /** The public key as PEM. */
   readonly publicKey: string;
@@ -27,10 +27,7 @@ export function createHeadSigner(pem: string): HeadSigner {
   if (key.asymmetricKeyType !== 'ed25519') throw new Error('The key is not of Ed25519.');
   const spki = createPublicKey(key);
   return {
-    keyId: createHash('sha256')
-      .update(spki.export({ type: 'spki', format: 'der' }))
-      .digest('hex')
-      .slice(0, 16),
+    keyId: signingKeyId(spki),
     publicKey: spki.export({ type: 'spki', format: 'pem' }).toString(),
     sign: (text) => sign(null, Buffer.from(text), key).toString('base64'),
   };

@@ -53,7 +53,7 @@ async function verifyTrail(
 ): Promise<number> {
   const { position: to, digest, at } = await headOf(db, number);
   const check = new ChainCheck({ known });
-  check.take({ header: { from: 1, to, previous: noDigest } });
+  check.take({ header: { version: 1, tenant_id: id, from: 1, to, previous: noDigest } });
   let [last, previous, isEnd] = [0, noDigest, to === 0];
   while (!isEnd) {
     const trail = db.selectFrom('events').select(chainColumns).where('tenant', '=', number).where('position', '>', last);

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { createExample } from '../../../src/handoff/model/examples.ts';
 import { canonicalJson } from '../../../src/handoff/rules/canonical-json.ts';
 import { ChainCheck } from '../../../src/handoff/rules/chain-check.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
 import { verifyTrails } from '../../../src/handoff/store/verify.ts';
 import { withDatabase } from '../../../src/kit/sql/database.ts';
-import { looking } from '../../support/consistency.ts';
+import { assertSound, looking } from '../../support/consistency.ts';
 import { openInstances } from '../../support/instances.ts';
+import { claimant } from '../../support/life.ts';
 import { startReceiver } from '../../support/receiver.ts';
-import { createPacket, startService, type TestService } from '../../support/service.ts';
+import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { onDisk, postgresql, stores } from '../../support/stores.ts';
 import { register } from '../../support/webhooks.ts';
@@ -39,7 +41,7 @@ const changed = (lines: readonly string[], index: number, change: (entry: Record
 
 for (const store of stores) {
   describe(`The chain of the audit log, on ${store.name}`, () => {
-    test('an export holds, also after a hard delete, and each changed, removed, inserted or swapped entry is found [H600]', async () => {
+    test('an export holds, also after a hard delete, and each changed, removed, inserted or swapped entry is found [H600, H612]', async () => {
       const service = await shareService(store);
       const { id } = await createPacket(service);
       await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'wörker \u2028"' } });
@@ -67,6 +69,13 @@ for (const store of stores) {
         inserted: lines.toSpliced(middle, 0, lines[middle]!),
         'cut off at the end': lines.toSpliced(entries, 1),
         'without a head': lines.slice(0, -1),
+        'the same salt in other letters': changed(lines, middle, ({ salt }) => ({ salt: String(salt).toUpperCase() })),
+        'a salt without details': changed(lines, middle, () => ({ details: null })),
+        'a member more': changed(lines, middle, () => ({ note: 'none' })),
+        'a member that is missing': changed(lines, middle, () => ({ details: undefined, salt: undefined })),
+        'another version': changed(lines, 0, ({ header }) => ({ header: { ...(header as object), version: 2 } })),
+        'a header of another tenant': changed(lines, 0, ({ header }) => ({ header: { ...(header as object), tenant_id: 'other' } })),
+        'a head of another time': changed(lines, entries + 1, ({ head }) => ({ head: { ...(head as object), at: null } })),
       })) {
         assert.equal(typeof checked(wrong), 'string', what);
       }
@@ -228,4 +237,39 @@ test('heads that have moved are logged and sent to webhooks that name them, sign
   assert.equal((await round()).length, 2);
   assert.equal(logged().length, 2);
   assert.equal(receiver.posts.filter(({ path }) => path === '/usual').length, 2);
+});
+
+test('two instances that write to one tenant at once make one chain without a fork, also while they erase', async (t) => {
+  const { url, start } = await openInstances(t);
+  const instances = [await start(), await start()];
+  const writers = 6;
+  const person = { metadata: { ...createExample.metadata, subjects: ['customer:4711'] } };
+  const write = async ({ call }: TestService, number: number) => {
+    for (let round = 0; round < 4; round += 1) {
+      const { status, body } = await call('POST', '/packets', { body: packetRequest(number % 2 === 0 ? person : {}) });
+      assert.equal(status, 201);
+      // An erasure may have been faster.
+      const claimed = await call('POST', `/packets/${body.id}/claim`, { body: claimant });
+      assert.ok([200, 410].includes(claimed.status), claimed.text);
+    }
+  };
+  const erase = async ({ call, handoff }: TestService) => {
+    const asked = await call('POST', '/erasures', { body: { subject: 'customer:4711', reason: 'Request' } });
+    assert.equal(asked.status, 202);
+    await handoff.runOnce.erase();
+  };
+  await Promise.all(
+    instances.flatMap((instance) => [...Array.from({ length: writers }, (_, number) => write(instance, number)), erase(instance)]),
+  );
+  const [one, other] = instances as [TestService, TestService];
+  await one.handoff.runOnce.erase();
+  const [{ body: head }, { body: same }] = [await one.call('GET', '/audit/head'), await other.call('GET', '/audit/head')];
+  assert.deepEqual(same, head);
+  assert.deepEqual(await withDatabase<Tables, unknown>(url, (database) => verifyTrails(database, { known: head })), {
+    tenants: 1,
+    entries: head.position,
+  });
+  const { body: created } = await one.call('GET', '/audit?action=created&limit=1');
+  assert.ok(created.total >= 2 * writers * 4);
+  await assertSound(url);
 });
