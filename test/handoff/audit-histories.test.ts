@@ -297,7 +297,8 @@ test('random histories with erasures, moves and restarts hold, and one flipped b
   let run = 0;
   await fc.assert(
     fc.asyncProperty(acts, acts, acts, flips, async (first, second, third, chosen) => {
-      const [from, to] = run % 2 === 0 ? [storesOfSeveral.at(0)!, storesOfSeveral.at(-1)!] : [storesOfSeveral.at(-1)!, storesOfSeveral.at(0)!];
+      const [from, to] =
+        run % 2 === 0 ? [storesOfSeveral.at(0)!, storesOfSeveral.at(-1)!] : [storesOfSeveral.at(-1)!, storesOfSeveral.at(0)!];
       run += 1;
       const history = await History.begin(await Deployment.open(t, from));
       await history.take(first);

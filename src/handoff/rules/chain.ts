@@ -1,4 +1,4 @@
-import { hash, type KeyObject } from 'node:crypto';
+import { createPublicKey, hash } from 'node:crypto';
 
 import { canonicalJson } from './canonical-json.ts';
 
@@ -38,9 +38,12 @@ export interface ChainHead {
 /** What the signature of a head covers: the canonical JSON (RFC 8785) of its four members. */
 export const headText = ({ tenant_id, position, digest, at }: ChainHead): string => canonicalJson({ tenant_id, position, digest, at });
 
-/** What a head names its signing key by: the first 16 hexadecimal digits of SHA-256 of the public key (SPKI, DER). */
-export const signingKeyId = (publicKey: KeyObject): string =>
-  hash('sha256', publicKey.export({ type: 'spki', format: 'der' })).slice(0, 16);
+/**
+ * What a head names its signing key by: the first 16 hexadecimal digits of SHA-256 of the public key (SPKI, DER).
+ * @param publicKey as PEM
+ */
+export const signingKeyId = (publicKey: string): string =>
+  hash('sha256', createPublicKey(publicKey).export({ type: 'spki', format: 'der' })).slice(0, 16);
 
 /**
  * The digest of an entry's details: SHA-256, in lower-case hexadecimal, over 16 random bytes and the UTF-8 of the canonical details

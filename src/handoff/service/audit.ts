@@ -25,10 +25,10 @@ export interface HeadSigner {
 export function createHeadSigner(pem: string): HeadSigner {
   const key: KeyObject = createPrivateKey(pem);
   if (key.asymmetricKeyType !== 'ed25519') throw new Error('The key is not of Ed25519.');
-  const spki = createPublicKey(key);
+  const publicKey = createPublicKey(key).export({ type: 'spki', format: 'pem' }).toString();
   return {
-    keyId: signingKeyId(spki),
-    publicKey: spki.export({ type: 'spki', format: 'pem' }).toString(),
+    keyId: signingKeyId(publicKey),
+    publicKey,
     sign: (text) => sign(null, Buffer.from(text), key).toString('base64'),
   };
 }
