@@ -154,7 +154,7 @@ export class ChainCheck {
   #checkSignature(head: SignedHead, publicKey: string): void {
     const { signature } = head;
     if (signature === undefined) throw new ChainFault('The head has no signature.');
-        const bytes = Buffer.from(signature, 'base64');
+    const bytes = Buffer.from(signature, 'base64');
     // Other characters may stand for the same bytes.
     const isWritten = bytes.toString('base64') === signature && head.key_id === signingKeyId(publicKey);
     if (!isWritten || !verify(null, Buffer.from(headText(head)), createPublicKey(publicKey), bytes))
