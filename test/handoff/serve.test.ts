@@ -153,6 +153,33 @@ describe('service-cli serve', { concurrency: 3 }, () => {
     assert.equal((await call(other.address, 'GET', '/tenants', adminKey)).status, 200);
   });
 
+  test('prints what to register at an identity provider, which need not answer then, and nothing of it without one', async (t) => {
+    const folder = temporaryFolder(t);
+    const environment = {
+      SERVICE_ADMIN_KEY: adminKey,
+      SERVICE_OIDC_ISSUER: `http://127.0.0.1:${await freePort()}`,
+      SERVICE_PUBLIC_URL: 'https://baton.example.com/at/',
+    };
+    const { running, address } = await serve(t, folder, {
+      ...environment,
+      SERVICE_OIDC_CLIENT_ID: 'baton',
+      SERVICE_OIDC_CLIENT_SECRET: 'a-secret-of-the-client',
+    });
+    assert.deepEqual((await running.lines(5)).slice(1), [
+      'handoff sign-in, redirect address: https://baton.example.com/at/sign-in/callback',
+      'handoff sign-in, address after sign-out: https://baton.example.com/at/signed-out',
+      'handoff sign-in, back-channel logout: https://baton.example.com/at/sign-in/back-channel-logout',
+      'handoff sign-in, sessions last 12 hours, and at most an hour if the provider gives no refresh tokens',
+    ]);
+    assert.equal((await call(address, 'GET', '/tenants', adminKey)).status, 200);
+    assert.equal(await stop(running), 0);
+    assert.doesNotMatch([...running.stdout(), ...running.stderr()].join(), /a-secret-of-the-client/);
+    // With an issuer alone, only tokens are taken, and nobody signs in.
+    const { running: again } = await serve(t, folder, environment);
+    assert.equal(await stop(again), 0);
+    assert.doesNotMatch(again.stdout().join(), /sign-in/);
+  });
+
   test('keeps its packets over a restart', async (t) => {
     const folder = temporaryFolder(t);
     const first = await serve(t, folder, { SERVICE_ADMIN_KEY: adminKey });

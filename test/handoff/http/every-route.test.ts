@@ -22,6 +22,7 @@ import { stores } from '../../support/stores.ts';
 /** Settings with a small limit on packets. */
 const small = { SERVICE_PACKET_BYTES_BUSINESS: '4096' };
 
+/** `own-packets.test.ts` walks them with a key that sees its own. */
 const every: [string, Route & HandoffRoute][] = Object.entries(routes);
 const withBody = every.filter(([, route]) => route.body !== undefined);
 

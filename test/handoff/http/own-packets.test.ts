@@ -174,6 +174,7 @@ for (const store of stores) {
       assert.equal(essence(foreign, link!), essence(await revoke(unknownId), unknownId));
     });
 
+    // Walks the operations of the API, as every-route.test.ts does with keys that see all.
     test('is shown nothing of what is not its own by any operation [H684]', async () => {
       const service = await shareService(store, { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' });
       const tenant = await withKeys(service);

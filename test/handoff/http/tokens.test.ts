@@ -338,6 +338,30 @@ describe('The metadata of the protected resources', () => {
     );
   });
 
+  test('has its counterpart in the agent card of A2A: the OpenID Connect scheme beside the key, only with an issuer', async (t) => {
+    const cardOf = async (service: TestService) => {
+      const { status, body, text } = await service.call('GET', '//.well-known/agent-card.json', { key: null });
+      assert.equal(status, 200, text);
+      return body;
+    };
+    const { service, issuer, as, token } = await start(t);
+    const { securitySchemes, securityRequirements } = await cardOf(service);
+    assert.deepEqual(Object.keys(securitySchemes), ['apiKey', 'openIdConnect']);
+    const { openIdConnectUrl } = securitySchemes.openIdConnect.openIdConnectSecurityScheme;
+    assert.equal(openIdConnectUrl, `${issuer.issuer}/.well-known/openid-configuration`);
+    assert.equal((await fetch(openIdConnectUrl)).status, 200, 'the provider has its metadata there');
+    const required = securityRequirements.map(({ schemes }: { schemes: object }) => schemes);
+    const { list: scopes } = required[1].openIdConnect;
+    assert.deepEqual([Object.keys(required[0]), scopes], [['apiKey'], ['baton:read', 'baton:work']]);
+    // A token with the scopes that the card names is what the service takes.
+    const task = await as('GET', '//a2a/tasks', await token(scopes.join(' ')), { headers: { 'a2a-version': '1.0' } });
+    assert.equal(task.status, 200, task.text);
+
+    const without = await cardOf(await startService(t));
+    assert.deepEqual(Object.keys(without.securitySchemes), ['apiKey']);
+    assert.equal(without.securityRequirements.length, 1);
+  });
+
   test('is not there without an issuer, and a refusal is as before [H513]', async (t) => {
     const service = await startService(t);
     for (const path of [

@@ -17,9 +17,10 @@ import { streamRoutes } from '../../../src/handoff/model/stream.ts';
 import { acts } from '../../../src/handoff/rules/rights.ts';
 import type { Route } from '../../../src/kit/route.ts';
 import { a2a, messageOf } from '../../support/a2a.ts';
+import { asPerson as bySession, cookiesOf, dana, publicUrl, signIn, signInSettings, startIssuer } from '../../support/issuer.ts';
 import { question, unknownId } from '../../support/life.ts';
 import { mcp, mcpRequest } from '../../support/mcp.ts';
-import { createPacket, newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -471,6 +472,128 @@ for (const store of stores) {
     });
   });
 }
+
+/** The rights that the provider's groups give, each by a group of its name. */
+const rightsOfGroups = { read: ['read'], work: ['work'], respond: ['respond'], manage: ['manage'], erase: ['erase'], admin: ['admin'] };
+const groupRights = Object.fromEntries(Object.entries(rightsOfGroups).map(([group, rights]) => [`idp:${group}`, rights]));
+
+/** What no token does, whatever its scopes: it makes nothing that acts once it has expired. By the routes, with their bodies. */
+const notByToken: Readonly<Record<string, object>> = {
+  createAnswerLink: {},
+  createKey: { name: 'k', scopes: ['read'], agents: [unknownId] },
+  rotateKey: {},
+  putSchedule: { cron: '@daily', timezone: 'UTC', packet: source(unknownId) },
+};
+
+for (const store of stores)
+  describe(`A session and a token, on ${store.name}`, () => {
+    test('without the right are refused by every route with its name, and admitted with that right alone [H566]', async (t) => {
+      const clock = new TestClock();
+      const issuer = await startIssuer(t, clock);
+      const settings = { ...signInSettings(issuer), SERVICE_OIDC_RIGHTS: JSON.stringify(groupRights), SERVICE_RATE_LIMIT_PER_MINUTE: '100000' };
+      const service = await startService(t, { store, clock, settings });
+      const scopes = ['read', 'work', 'respond', 'manage', 'erase'];
+      const sessions = new Map<string, ReturnType<typeof bySession>>();
+      const session = async (groups: readonly string[]) => {
+        const id = groups.join(' ');
+        if (!sessions.has(id)) sessions.set(id, bySession(service, cookiesOf(await signIn(service, issuer, { ...dana, groups: [...groups] }))));
+        return sessions.get(id)!;
+      };
+      const tokenOf = (groups: readonly string[], held: readonly string[], audience = publicUrl) => {
+        const person = { email: dana.email, email_verified: true, sub: dana.sub };
+        const scope = held.map((right) => `baton:${right}`).join(' ');
+        return issuer.token(audience, { claims: { ...person, groups: [...groups], scope, client_id: unknownId } });
+      };
+      const bearer = (token: string, more: Record<string, string> = {}) => ({ key: null, headers: { authorization: `Bearer ${token}`, ...more } });
+      const others = (right: string) => scopes.filter((scope) => !right.split('|').includes(scope));
+      /** The tokens by what they lack and have. */
+      const made = new Map<string, Promise<string>>();
+      const token = (groups: readonly string[], held: readonly string[]) => {
+        const id = `${groups.join(' ')} ${held.join(' ')}`;
+        if (!made.has(id)) made.set(id, tokenOf(groups, held));
+        return made.get(id)!;
+      };
+
+      for (const route of all) {
+        const right = rightOfRoute[route.id]!;
+        const sufficient = right.split('|');
+        if (![...scopes, 'admin'].includes(sufficient[0]!)) continue;
+        const about = `${route.method} ${route.path}`;
+        const origin = { origin: publicUrl };
+        const lesser = await (await session(others(right)))(route.method, addressOf(route), { headers: origin });
+        assert.deepEqual([lesser.status, lesser.body.code], [403, 'FORBIDDEN'], `${about} with a session: ${lesser.text}`);
+        assert.match(lesser.body.detail, new RegExp(`needs the right ${sufficient.join(' or ')}\\b`), about);
+        // Everybody's groups give every right, and the token holds every scope but the one in question.
+        const lacking = await service.call(route.method, addressOf(route), bearer(await token([...scopes, 'admin'], others(right))));
+        assert.deepEqual([lacking.status, lacking.body.code], [403, 'FORBIDDEN'], `${about} with a token: ${lacking.text}`);
+        assert.match(lacking.body.detail, right === 'admin' ? /needs an admin key/ : new RegExp(`needs a token with the scope ${sufficient.join(' or ')};`), about);
+        // A token's scopes give nothing that its groups do not.
+        const cut = await service.call(route.method, addressOf(route), bearer(await token(others(right), scopes)));
+        assert.equal(cut.status, 403, `${about} with a token whose groups lack it: ${cut.text}`);
+        // An admitted request for events does not end.
+        if (route.id === 'events') continue;
+        for (const scope of sufficient) {
+          const admitted = await (await session([scope]))(route.method, addressOf(route), { headers: origin });
+          assert.doesNotMatch(admitted.text, /needs the right/, `${about} with a session with ${scope}`);
+          const held = await service.call(route.method, addressOf(route), bearer(await token([scope, 'admin'], [scope])));
+          const isNever = ['erase', 'admin'].includes(scope);
+          assert.equal(/needs an? (admin key|token with the scope)/.test(held.text), isNever, `${about} with a token with ${scope}: ${held.text}`);
+        }
+      }
+
+      const { id } = await createPacket(service, { hitl: question });
+      await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
+      const { body: key } = await service.call('POST', '/keys', { body: { name: 'k', scopes: ['read'], agents: [unknownId] } });
+      for (const [name, body] of Object.entries(notByToken)) {
+        const route = all.find((one) => one.id === name)!;
+        const address = addressOf(route, name === 'rotateKey' ? key.id : id);
+        const answer = await service.call(route.method, address, { ...bearer(await token(scopes, scopes)), body });
+        refused(answer, /once it has expired|after a token has expired/, name);
+      }
+    });
+
+    test('without the right are refused by every tool of MCP and every method of A2A, where a session counts for nothing', async (t) => {
+      const clock = new TestClock();
+      const issuer = await startIssuer(t, clock);
+      const settings = { ...signInSettings(issuer), SERVICE_OIDC_RIGHTS: JSON.stringify(groupRights), SERVICE_RATE_LIMIT_PER_MINUTE: '100000' };
+      const service = await startService(t, { store, clock, settings });
+      const { id } = await createPacket(service, { hitl: question });
+      const before = (await service.call('GET', `/packets/${id}`)).body;
+      const rights = ['read', 'work', 'respond', 'manage'];
+      const cookie = cookiesOf(await signIn(service, issuer, { ...dana, groups: [...rights, 'admin'] }));
+      const asSession = { key: null, headers: { cookie, origin: publicUrl, 'x-requested-with': 'baton' } };
+      const bearer = async (audience: string, right: string, cut: 'scope' | 'groups') => {
+        const lesser = rights.filter((one) => !right.split('|').includes(one));
+        const [groups, held] = cut === 'scope' ? [rights, lesser] : [lesser, rights];
+        const claims = { groups: [...groups], scope: held.map((one) => `baton:${one}`).join(' ') };
+        const token = await issuer.token(audience, { claims });
+        return { key: null, headers: { authorization: `Bearer ${token}` } };
+      };
+      for (const [name, right] of Object.entries(rightOfTool)) {
+        const call = argumentsOf(name, id, { lease_token: 't' });
+        assert.equal((await mcp(service, 'tools/call', call, { ...asSession, agent: null })).status, 401, name);
+        for (const cut of ['scope', 'groups'] as const) {
+          const answer = await mcp(service, 'tools/call', call, { ...(await bearer(`${publicUrl}/mcp`, right, cut)), agent: null });
+          refused(answer, /scope|is no tool|not found/i, `${name} without the ${cut}`);
+        }
+      }
+      for (const [method, right] of Object.entries(rightOfMethod)) {
+        assert.equal((await a2a(service, method, paramsOf(method, id), asSession)).status, 401, method);
+        for (const cut of ['scope', 'groups'] as const)
+          refused(await a2a(service, method, paramsOf(method, id), await bearer(publicUrl, right, cut)), new RegExp(`scope ${right}`), method);
+      }
+      for (const { method, route } of a2aRestRoutes) {
+        const right = rightOfMethod[method]!;
+        for (const cut of ['scope', 'groups'] as const) {
+          const { headers } = await bearer(publicUrl, right, cut);
+          const request = { key: null, headers: { ...headers, 'a2a-version': '1.0' }, ...bodyOf(route, method) };
+          refused(await service.call(route.method, addressOf(route, id), request), new RegExp(`scope ${right}`), `${route.method} ${route.path}`);
+        }
+      }
+      assert.deepEqual((await service.call('GET', `/packets/${id}`)).body, before);
+      assert.equal((await service.call('GET', '/packets')).body.total, 1);
+    });
+  });
 
 /** What ends or answers a question, by each way; each returns the service's answer. */
 const endings: Readonly<Record<string, (on: { service: TestService; key: string; id: string; taskId: string }) => Promise<TestAnswer>>> = {
