@@ -20,7 +20,15 @@ import { a2a, messageOf } from '../../support/a2a.ts';
 import { asPerson as bySession, cookiesOf, dana, publicUrl, signIn, signInSettings, startIssuer } from '../../support/issuer.ts';
 import { question, unknownId } from '../../support/life.ts';
 import { mcp, mcpRequest } from '../../support/mcp.ts';
-import { createPacket, newTenant, packetRequest, startService, type TestAnswer, TestClock, type TestService } from '../../support/service.ts';
+import {
+  createPacket,
+  newTenant,
+  packetRequest,
+  startService,
+  type TestAnswer,
+  TestClock,
+  type TestService,
+} from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -490,13 +498,18 @@ for (const store of stores)
     test('without the right are refused by every route with its name, and admitted with that right alone [H566]', async (t) => {
       const clock = new TestClock();
       const issuer = await startIssuer(t, clock);
-      const settings = { ...signInSettings(issuer), SERVICE_OIDC_RIGHTS: JSON.stringify(groupRights), SERVICE_RATE_LIMIT_PER_MINUTE: '100000' };
+      const settings = {
+        ...signInSettings(issuer),
+        SERVICE_OIDC_RIGHTS: JSON.stringify(groupRights),
+        SERVICE_RATE_LIMIT_PER_MINUTE: '100000',
+      };
       const service = await startService(t, { store, clock, settings });
       const scopes = ['read', 'work', 'respond', 'manage', 'erase'];
       const sessions = new Map<string, ReturnType<typeof bySession>>();
       const session = async (groups: readonly string[]) => {
         const id = groups.join(' ');
-        if (!sessions.has(id)) sessions.set(id, bySession(service, cookiesOf(await signIn(service, issuer, { ...dana, groups: [...groups] }))));
+        if (!sessions.has(id))
+          sessions.set(id, bySession(service, cookiesOf(await signIn(service, issuer, { ...dana, groups: [...groups] }))));
         return sessions.get(id)!;
       };
       const tokenOf = (groups: readonly string[], held: readonly string[], audience = publicUrl) => {
@@ -504,7 +517,10 @@ for (const store of stores)
         const scope = held.map((right) => `baton:${right}`).join(' ');
         return issuer.token(audience, { claims: { ...person, groups: [...groups], scope, client_id: unknownId } });
       };
-      const bearer = (token: string, more: Record<string, string> = {}) => ({ key: null, headers: { authorization: `Bearer ${token}`, ...more } });
+      const bearer = (token: string, more: Record<string, string> = {}) => ({
+        key: null,
+        headers: { authorization: `Bearer ${token}`, ...more },
+      });
       const others = (right: string) => scopes.filter((scope) => !right.split('|').includes(scope));
       /** The tokens by what they lack and have. */
       const made = new Map<string, Promise<string>>();
@@ -526,7 +542,11 @@ for (const store of stores)
         // Everybody's groups give every right, and the token holds every scope but the one in question.
         const lacking = await service.call(route.method, addressOf(route), bearer(await token([...scopes, 'admin'], others(right))));
         assert.deepEqual([lacking.status, lacking.body.code], [403, 'FORBIDDEN'], `${about} with a token: ${lacking.text}`);
-        assert.match(lacking.body.detail, right === 'admin' ? /needs an admin key/ : new RegExp(`needs a token with the scope ${sufficient.join(' or ')};`), about);
+        assert.match(
+          lacking.body.detail,
+          right === 'admin' ? /needs an admin key/ : new RegExp(`needs a token with the scope ${sufficient.join(' or ')};`),
+          about,
+        );
         // A token's scopes give nothing that its groups do not.
         const cut = await service.call(route.method, addressOf(route), bearer(await token(others(right), scopes)));
         assert.equal(cut.status, 403, `${about} with a token whose groups lack it: ${cut.text}`);
@@ -537,7 +557,11 @@ for (const store of stores)
           assert.doesNotMatch(admitted.text, /needs the right/, `${about} with a session with ${scope}`);
           const held = await service.call(route.method, addressOf(route), bearer(await token([scope, 'admin'], [scope])));
           const isNever = ['erase', 'admin'].includes(scope);
-          assert.equal(/needs an? (admin key|token with the scope)/.test(held.text), isNever, `${about} with a token with ${scope}: ${held.text}`);
+          assert.equal(
+            /needs an? (admin key|token with the scope)/.test(held.text),
+            isNever,
+            `${about} with a token with ${scope}: ${held.text}`,
+          );
         }
       }
 
@@ -555,7 +579,11 @@ for (const store of stores)
     test('without the right are refused by every tool of MCP and every method of A2A, where a session counts for nothing', async (t) => {
       const clock = new TestClock();
       const issuer = await startIssuer(t, clock);
-      const settings = { ...signInSettings(issuer), SERVICE_OIDC_RIGHTS: JSON.stringify(groupRights), SERVICE_RATE_LIMIT_PER_MINUTE: '100000' };
+      const settings = {
+        ...signInSettings(issuer),
+        SERVICE_OIDC_RIGHTS: JSON.stringify(groupRights),
+        SERVICE_RATE_LIMIT_PER_MINUTE: '100000',
+      };
       const service = await startService(t, { store, clock, settings });
       const { id } = await createPacket(service, { hitl: question });
       const before = (await service.call('GET', `/packets/${id}`)).body;
@@ -580,14 +608,22 @@ for (const store of stores)
       for (const [method, right] of Object.entries(rightOfMethod)) {
         assert.equal((await a2a(service, method, paramsOf(method, id), asSession)).status, 401, method);
         for (const cut of ['scope', 'groups'] as const)
-          refused(await a2a(service, method, paramsOf(method, id), await bearer(publicUrl, right, cut)), new RegExp(`scope ${right}`), method);
+          refused(
+            await a2a(service, method, paramsOf(method, id), await bearer(publicUrl, right, cut)),
+            new RegExp(`scope ${right}`),
+            method,
+          );
       }
       for (const { method, route } of a2aRestRoutes) {
         const right = rightOfMethod[method]!;
         for (const cut of ['scope', 'groups'] as const) {
           const { headers } = await bearer(publicUrl, right, cut);
           const request = { key: null, headers: { ...headers, 'a2a-version': '1.0' }, ...bodyOf(route, method) };
-          refused(await service.call(route.method, addressOf(route, id), request), new RegExp(`scope ${right}`), `${route.method} ${route.path}`);
+          refused(
+            await service.call(route.method, addressOf(route, id), request),
+            new RegExp(`scope ${right}`),
+            `${route.method} ${route.path}`,
+          );
         }
       }
       assert.deepEqual((await service.call('GET', `/packets/${id}`)).body, before);
