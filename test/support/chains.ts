@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-import { actions, afterRetries, backoffs, type ChainRequest, ruleConditions } from '../../src/fallback/model/chain.ts';
+import { actions, afterRetries, backoffs, type ChainRequest, type Condition, ruleConditions } from '../../src/fallback/model/chain.ts';
 
 /** A request for a chain of three providers: OpenAI, Anthropic, and an OpenAI-compatible one with its own URL. */
 export const threeProviders: ChainRequest = {
@@ -37,6 +37,16 @@ const anyName = fc.oneof(
 const variable = fc.option(fc.constantFrom('OPENAI_API_KEY', 'KEY_2', 'backup_key'), { nil: undefined });
 const price = fc.option(fc.constantFrom(0, 0.1, 0.15, 2.5, 3, 15.25), { nil: undefined });
 
+const cooldown = fc.record(
+  {
+    allowed_fails: fc.integer({ min: 0, max: 5 }),
+    window_ms: fc.constantFrom(5000, 60_000),
+    seconds: fc.constantFrom(5, 60),
+    conditions: fc.constantFrom<Condition[]>(['server_error'], ['rate_limit', 'timeout']),
+  },
+  { requiredKeys: ['allowed_fails', 'window_ms', 'seconds'] },
+);
+
 const provider = fc.record(
   {
     model_id: fc.constantFrom(
@@ -54,6 +64,7 @@ const provider = fc.record(
       nil: undefined,
     }),
     api_key_env: variable,
+    cooldown: fc.option(cooldown, { nil: undefined, freq: 1 }),
     timeout_ms: fc.option(fc.constantFrom(1, 1500, 30_000, 600_000), { nil: undefined }),
     max_tokens: fc.option(fc.constantFrom(1, 4096), { nil: undefined }),
     input_cost_per_1m: price,
@@ -87,6 +98,7 @@ export const anyChain: fc.Arbitrary<ChainRequest> = fc
     names: fc.uniqueArray(anyName, { minLength: 6, maxLength: 6 }),
     fallback_rules: fc.array(rule, { maxLength: 5 }),
     scoped: fc.boolean(),
+    cooldown: fc.option(cooldown, { nil: undefined }),
     metadata: fc.option(fc.constantFrom({}, { deep: { list: [1, null, 'x'] } }), { nil: undefined }),
   })
   .map(({ names, providers, fallback_rules, scoped, ...chain }) => ({

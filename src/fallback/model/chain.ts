@@ -37,6 +37,9 @@ export const maxTo = 20;
 export const maxRetries = 10;
 export const maxTimeoutMs = 600_000;
 export const maxTokens = 1_000_000;
+export const maxAllowedFails = 1000;
+export const maxWindowMs = 3_600_000;
+export const maxCooldownSeconds = 86_400;
 /** The highest price of a million tokens, in US dollars. */
 export const maxPrice = 1_000_000;
 
@@ -52,6 +55,7 @@ export const providerDefaults = {
   max_tokens: null,
   input_cost_per_1m: null,
   output_cost_per_1m: null,
+  cooldown: null,
   params: {},
   metadata: {},
 };
@@ -66,6 +70,31 @@ export const retryDefaults = {
 } as const;
 
 const price = (what: string) => Type.Number({ minimum: 0, maximum: maxPrice, description: `US dollars for a million ${what} tokens.` });
+const cooldownFields = {
+  allowed_fails: whole(0, maxAllowedFails, 'The failures within the window that are allowed; after one more the provider is left out.'),
+  window_ms: whole(1, maxWindowMs, 'How long failures are counted, from the first one on.'),
+  seconds: whole(1, maxCooldownSeconds, 'How long the provider is left out. A `Retry-After` of the failure replaces it.'),
+};
+const cooldownConditions = Type.Array(choice(conditions, { description: 'A failure.' }), {
+  minItems: 1,
+  maxItems: conditions.length,
+  description: 'The failures that count. Default: those that are not about the request itself.',
+});
+
+/** A cool-down in a request. */
+export const CooldownRequest = described('After how many failures a provider is left out, and for how long, also for later prompts.', {
+  ...cooldownFields,
+  conditions: optional(cooldownConditions),
+});
+
+/** A cool-down in a response: `conditions` is null for the default. */
+export const Cooldown = described('After how many failures a provider is left out, and for how long, also for later prompts.', {
+  ...cooldownFields,
+  conditions: orNull(cooldownConditions),
+});
+const ownCooldown = "The cool-down of this provider, instead of the chain's.";
+const chainCooldown = 'The cool-down of all providers that have none of their own.';
+
 const metadata = record(Type.Unknown(), { description: 'Arbitrary data of the caller.' });
 const named = {
   name: shortName('Display name, unique in the chain.'),
@@ -130,13 +159,18 @@ const {
 } = providerFields;
 
 /** A provider in a request. */
-export const ProviderRequest = described('One model of a chain, and how it is reached.', { ...named, ...eachOptional(providerFields) });
+export const ProviderRequest = described('One model of a chain, and how it is reached.', {
+  ...named,
+  ...eachOptional(providerFields),
+  cooldown: Type.Optional(orNull(CooldownRequest, ownCooldown)),
+});
 
 /** A provider in a response: all fields, null if they have no value. */
 export const Provider = described('One model of a chain, and how it is reached.', {
   ...named,
   ...providerFields,
   ...eachOrNull({ api_base, api_key_env, first_token_ms, idle_ms, max_tokens, input_cost_per_1m, output_cost_per_1m }),
+  cooldown: orNull(Cooldown, ownCooldown),
   provider: orNull(kind, 'The provider kind, given or derived from `model_id`; null if unknown.'),
 });
 
@@ -193,6 +227,7 @@ export const ChainRequest = described('A chain to create.', {
   description: optional(description),
   providers,
   fallback_rules: optional(rules),
+  cooldown: Type.Optional(orNull(CooldownRequest, chainCooldown)),
   metadata: optional(metadata),
 });
 
@@ -202,6 +237,7 @@ export const ChainPatch = described('The fields to change: arrays as a whole, nu
   description: optional(description),
   providers: Type.Optional(providers),
   fallback_rules: optional(rules),
+  cooldown: Type.Optional(orNull(CooldownRequest, chainCooldown)),
   metadata: optional(metadata),
 });
 
@@ -211,6 +247,7 @@ const definition = {
   description: orNull(description),
   providers: Type.Array(Provider, { description: 'The providers in order.' }),
   fallback_rules: Type.Array(Rule, { description: 'The rules as given.' }),
+  cooldown: orNull(Cooldown, chainCooldown),
   metadata,
 };
 export const ChainDefinition = described("A chain's definition, with all defaults.", definition);
@@ -224,6 +261,7 @@ export const Chain = described('A stored chain.', {
   warnings: Type.Array(Warning, { description: 'What the rules actually do, where that may surprise.' }),
 });
 
+export type Cooldown = Static<typeof Cooldown>;
 export type Params = Static<typeof providerFields.params>;
 export type ProviderRequest = Static<typeof ProviderRequest>;
 export type Provider = Static<typeof Provider>;
@@ -265,6 +303,7 @@ export const definitionExample: ChainDefinition = {
     ...(action === 'retry' ? retryDefaults : {}),
     ...given,
   })),
+  cooldown: null,
   metadata: {},
 };
 
@@ -279,4 +318,4 @@ export const chainExample: Chain = {
 };
 
 /** The schemas of chains that the API description names. */
-export const chainSchemas = { Provider, ProviderRequest, Rule, RuleRequest, Chain, ChainDefinition, ChainRequest, ChainPatch };
+export const chainSchemas = { Cooldown, CooldownRequest, Provider, ProviderRequest, Rule, RuleRequest, Chain, ChainDefinition, ChainRequest, ChainPatch };

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { routeTable } from '../../kit/route.ts';
 import { choice, described, IdParams, object, orNull } from '../../kit/schemas.ts';
-import { actions, conditions } from './chain.ts';
+import { actions, Cooldown, conditions } from './chain.ts';
 import { count, failing, milliseconds, Warning, whole } from './common.ts';
 import { Finding } from './finding.ts';
 import { defineRoute } from './route.ts';
@@ -54,7 +54,11 @@ export const Question = described('The question that `path` answers.', {
 
 export const Routing = described("The chain's decisions for all failures of all providers.", {
   order: Type.Array(Type.String(), { description: 'The names of the providers, in order.' }),
-  providers: Type.Array(object({ name: Type.String(), decisions: Type.Array(Decision) }), {
+  providers: Type.Array(object({
+      name: Type.String(),
+      cooldown: orNull(Cooldown, "The cool-down that holds for this provider: its own, else the chain's; null without one."),
+      decisions: Type.Array(Decision),
+    }), {
     description: 'The decision for each provider and each condition.',
   }),
   worst_case: WorstCase,
@@ -90,6 +94,7 @@ const routingExample: Routing = {
   providers: [
     {
       name: 'gpt-4o',
+      cooldown: null,
       decisions: [
         { condition: 'rate_limit', action: 'retry', max_retries: 3, source: 'rule', rule: 0, ...toClaude },
         { condition: 'timeout', action: 'failover', max_retries: 0, source: 'rule', rule: 1, ...toClaude },

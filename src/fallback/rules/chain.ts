@@ -3,6 +3,7 @@ import {
   type ChainDefinition,
   type ChainPatch,
   type ChainRequest,
+  type Cooldown,
   type Params,
   type Provider,
   type ProviderRequest,
@@ -27,23 +28,29 @@ export function define(request: ChainRequest): ChainDefinition {
     // The sort is stable: ties keep their order.
     providers: providers.sort((one, other) => one.priority - other.priority),
     fallback_rules: (request.fallback_rules ?? []).map(defineRule),
+    cooldown: defineCooldown(request.cooldown),
     metadata: request.metadata ?? {},
   };
 }
 
 /** The definition of a chain, without the fields that the service adds. */
-export const definitionOf = ({ name, description, providers, fallback_rules, metadata }: ChainDefinition): ChainDefinition => ({
+export const definitionOf = ({ name, description, providers, fallback_rules, cooldown, metadata }: ChainDefinition): ChainDefinition => ({
   name,
   description,
   providers,
   fallback_rules,
+  cooldown,
   metadata,
 });
 
 function defineProvider(request: ProviderRequest, index: number): Provider {
-  const { name, model_id } = request;
-  return { name, model_id, ...providerDefaults, priority: index, provider: kindOfModel(model_id), ...withoutNulls(request) };
+  const { name, model_id, cooldown, ...given } = request;
+  const defaults = { ...providerDefaults, priority: index, provider: kindOfModel(model_id) };
+  return { name, model_id, ...defaults, ...withoutNulls(given), cooldown: defineCooldown(cooldown) };
 }
+
+const defineCooldown = (given: ProviderRequest['cooldown']): Cooldown | null =>
+  given ? { ...given, conditions: given.conditions ?? null } : null;
 
 function defineRule(request: RuleRequest): Rule {
   const { condition, action } = request;
@@ -62,7 +69,13 @@ export const filled = <T extends object>(fields: T): T | undefined => (Object.ke
 /** The definition after a merge patch (RFC 7396), validated like a new one. */
 export function merge(definition: ChainDefinition, patch: ChainPatch): ChainDefinition {
   const metadata = patch.metadata === undefined ? definition.metadata : mergeJson(definition.metadata, patch.metadata);
-  return define({ ...definition, ...patch, metadata: metadata as Record<string, unknown> | null });
+  const cooldown = patch.cooldown === undefined ? definition.cooldown : mergeJson(definition.cooldown, patch.cooldown);
+  return define({
+    ...definition,
+    ...patch,
+    cooldown: cooldown as ChainRequest['cooldown'] & object,
+    metadata: metadata as Record<string, unknown> | null,
+  });
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);

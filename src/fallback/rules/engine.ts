@@ -56,6 +56,8 @@ export interface DecisionInputs {
   readonly elapsed_ms: number;
   /** The longest duration of the prompt; null for no limit. */
   readonly deadline_ms: number | null;
+  /** Whether a provider is left out by its cool-down; without it none is. */
+  readonly isOut?: (provider: number) => boolean;
 }
 
 /** Prepares a chain for the engine. */
@@ -118,6 +120,12 @@ export function initialPosition({ order }: Engine, provider = 0): Position {
   return { provider, queue: order, next: provider + 1, left: null, used: new Map() };
 }
 
+/** The initial state of a prompt at the first provider that is not left out; undefined if all are. */
+export function firstPosition(engine: Engine, isOut: (provider: number) => boolean): Position | undefined {
+  const provider = engine.order.find((one) => !isOut(one));
+  return provider === undefined ? undefined : initialPosition(engine, provider);
+}
+
 /** The state after the current provider is left by a failover of this rule, or by a default; undefined if no provider is left. */
 export function positionAfterFailover(engine: Engine, position: Position, rule: number | null): Position | undefined {
   const next = { ...position, left: position.left === null ? null : new Set(position.left), used: new Map() };
@@ -127,8 +135,10 @@ export function positionAfterFailover(engine: Engine, position: Position, rule: 
 /** The providers of a rule's `to`, by index; null for the chain's order. */
 export const toOf = ({ to }: Engine, rule: number | null): readonly number[] | null => (rule === null ? null : to[rule]!);
 
-/** Moves to the next provider that was not left yet, by the `to` of the rule if it has one; returns whether there is one. */
-function advance(engine: Engine, position: Position, rule: number | null): boolean {
+const noneIsOut = (_: number) => false;
+
+/** Moves to the next provider that was not left yet and is not left out, by the `to` of the rule if it has one; returns whether there is one. */
+function advance(engine: Engine, position: Position, rule: number | null, isOut = noneIsOut): boolean {
   const to = toOf(engine, rule);
   if (to !== null) {
     // Along the chain's own order, the providers before the current one were left.
@@ -140,7 +150,7 @@ function advance(engine: Engine, position: Position, rule: number | null): boole
   while (position.next < position.queue.length) {
     const provider = position.queue[position.next]!;
     position.next += 1;
-    if (position.left?.has(provider)) continue;
+    if (position.left?.has(provider) || isOut(provider)) continue;
     position.provider = provider;
     if (position.used.size > 0) position.used.clear();
     return true;
@@ -153,7 +163,7 @@ export function decide(
   engine: Engine,
   position: Position,
   failure: Failure,
-  { random, elapsed_ms, deadline_ms }: DecisionInputs,
+  { random, elapsed_ms, deadline_ms, isOut = noneIsOut }: DecisionInputs,
 ): NextStep {
   const rule = matchingRule(engine, position.provider, failure);
   if (deadline_ms !== null && elapsed_ms >= deadline_ms) return { action: 'fail', wait_ms: 0, rule, end: 'deadline' };
@@ -162,7 +172,8 @@ export function decide(
   let action: Action = found?.action ?? traitsOf[failure.condition].byDefault;
   if (rule !== null && found?.action === 'retry') {
     const used = position.used.get(rule) ?? 0;
-    if (used < found.max_retries!) {
+    // A provider that is left out now is not retried.
+    if (used < found.max_retries! && !isOut(position.provider)) {
       const wait_ms = waitBefore(found, used + 1, failure.status_code === null ? null : failure.retry_after_ms, random);
       // A wait that would end after the deadline is not started.
       if (deadline_ms !== null && elapsed_ms + wait_ms >= deadline_ms) return { action: 'fail', wait_ms: 0, rule, end: 'deadline' };
@@ -172,6 +183,6 @@ export function decide(
     action = found.then!;
   }
   if (action === 'fail') return { action, wait_ms: 0, rule, end: 'rule' };
-  if (!advance(engine, position, rule)) return { action: 'fail', wait_ms: 0, rule, end: 'exhausted' };
+  if (!advance(engine, position, rule, isOut)) return { action: 'fail', wait_ms: 0, rule, end: 'exhausted' };
   return { action, wait_ms: 0, rule, end: null };
 }

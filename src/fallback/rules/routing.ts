@@ -3,6 +3,7 @@ import { type ChainDefinition, type Condition, conditions } from '../model/chain
 import { concerns, type Finding } from '../model/finding.ts';
 import type { Decision, Question, Routing, RoutingQuery, Step } from '../model/routing.ts';
 import { isStatusOf, traitsOf, usualStatus } from './conditions.ts';
+import { cooldownOf } from './cooldown.ts';
 import { createEngine, decide, type Engine, initialPosition, matchingRule, type Position, positionAfterFailover } from './engine.ts';
 import { endOf, pathsTo, retriesOf, worstCase } from './reach.ts';
 import { warningsOf } from './warnings.ts';
@@ -12,8 +13,9 @@ export function routingOf(chain: ChainDefinition, engine: Engine = createEngine(
   const positions = positionsOf(engine);
   return {
     order: chain.providers.map(({ name }) => name),
-    providers: chain.providers.map(({ name }, provider) => ({
-      name,
+    providers: chain.providers.map((one, provider) => ({
+      name: one.name,
+      cooldown: cooldownOf(chain, one),
       decisions: conditions.map((condition) => ({
         ...decisionOf(engine, positions[provider]!, condition),
         findings: [],
@@ -29,8 +31,9 @@ export function routingOf(chain: ChainDefinition, engine: Engine = createEngine(
 /** The decisions of a chain with the findings that concern them, and the answer to the query's question. @throws ServiceError 400 for an incomplete one */
 export function answeredRouting(engine: Engine, routing: Routing, query: RoutingQuery, findings: readonly Finding[]): Routing {
   const asked = questionOf(engine, query);
-  const providers = routing.providers.map(({ name, decisions }) => ({
+  const providers = routing.providers.map(({ name, cooldown, decisions }) => ({
     name,
+    cooldown,
     decisions: decisions.map((decision) => ({
       ...decision,
       findings: findings.filter((finding) => concerns(finding, { provider: name, condition: decision.condition })),

@@ -2,6 +2,7 @@ import { duration, plural } from '../../kit/wording.ts';
 import { type ChainDefinition, type Condition, conditions, type Rule, type RuleCondition } from '../model/chain.ts';
 import type { ChainSummary } from '../model/summary.ts';
 import { canFailWith, traitsOf } from './conditions.ts';
+import { cooldownOf, cooldownSentence } from './cooldown.ts';
 import type { Engine } from './engine.ts';
 import { defaulted, worstCase } from './reach.ts';
 import { listed, shortened, times } from './wording.ts';
@@ -22,6 +23,7 @@ export function summaryOf(engine: Engine, lossless_formats: ChainSummary['lossle
       ...fallback_rules.slice(0, maxSentences).map((rule) => ruleSentence(rule, hasBackup)),
       ...(fallback_rules.length > maxSentences ? [`${plural(fallback_rules.length - maxSentences, 'further rule')} not listed here.`] : []),
       defaultSentence(by_default, hasBackup),
+      ...cooldownSentences(chain),
       `One prompt takes at most ${plural(worst_case.attempts, 'attempt')} and ${duration(worst_case.latency_ms)}.`,
     ].join(' '),
     provider_count: providers.length,
@@ -54,6 +56,20 @@ function ruleSentence({ condition, action, max_retries, providers, status_codes,
     fail: 'fails',
   };
   return `On ${what}${codes}${where} it ${does[action]}.`;
+}
+
+/** The cool-downs, with one sentence for all providers that have the same. */
+function cooldownSentences(chain: ChainDefinition): string[] {
+  const cooled = chain.providers.flatMap((provider) => {
+    const cooldown = cooldownOf(chain, provider);
+    return cooldown === null ? [] : [{ name: provider.name, cooldown }];
+  });
+  return [...Map.groupBy(cooled, ({ cooldown }) => JSON.stringify(cooldown)).values()].map((alike) =>
+    cooldownSentence(
+      alike[0]!.cooldown,
+      alike.length === chain.providers.length ? 'a provider' : shortened(alike.map(({ name }) => name), 5, 'other provider').join(' or '),
+    ),
+  );
 }
 
 function defaultSentence(byDefault: readonly Condition[], hasBackup: boolean): string {

@@ -54,6 +54,7 @@ describe('A chain', () => {
       max_tokens: null,
       input_cost_per_1m: null,
       output_cost_per_1m: null,
+      cooldown: null,
       params: {},
       metadata: {},
     });

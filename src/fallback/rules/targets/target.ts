@@ -160,7 +160,7 @@ export function warnOfInterrupted({ providers, warnings }: Source, target: strin
 /** Warns of the fields that the format can't represent, in one warning. */
 export function warnOfUnsupportedFields(
   { chain, warnings }: Source,
-  carries: { prices?: boolean; params?: boolean; streams?: boolean } = {},
+  carries: { prices?: boolean; params?: boolean; streams?: boolean; cooldowns?: boolean } = {},
 ): void {
   const { description, metadata, providers } = chain;
   const isPriced = ({ input_cost_per_1m, output_cost_per_1m }: Provider) => input_cost_per_1m !== null || output_cost_per_1m !== null;
@@ -172,7 +172,9 @@ export function warnOfUnsupportedFields(
   if (!carries.prices && providers.some(isPriced)) left.push('the prices');
   const limits = (['first_token_ms', 'idle_ms'] as const).filter((field) => providers.some((provider) => provider[field] !== null));
   if (!carries.streams) left.push(...limits);
-  // Only parameters and limits change how a provider is called.
-  const isLoss = left.includes("the providers' params") || (!carries.streams && limits.length > 0);
+  const cools = chain.cooldown !== null || providers.some(({ cooldown }) => cooldown !== null);
+  if (!carries.cooldowns && cools) left.push('cool-downs');
+  // Only parameters, limits and cool-downs change how a provider is called.
+  const isLoss = left.includes('cool-downs') || left.includes("the providers' params") || (!carries.streams && limits.length > 0);
   if (left.length > 0) warnings.add('not_carried', null, `The format can't represent ${listed(left)}.`, isLoss);
 }

@@ -20,6 +20,7 @@ export interface ProviderDraft extends Record<(typeof providerFields)[number], s
   params: string;
   /** Not editable here, but preserved. */
   metadata: Record<string, unknown>;
+  cooldown: ProviderRequest['cooldown'] & (object | null);
 }
 
 /** A rule being edited. */
@@ -43,6 +44,8 @@ export interface ChainDraft {
   description: string;
   providers: readonly ProviderDraft[];
   rules: readonly RuleDraft[];
+  /** Not editable here, but preserved. */
+  cooldown: ChainRequest['cooldown'] & (object | null);
   metadata: Record<string, unknown>;
 }
 
@@ -62,6 +65,7 @@ const providerDraft = (provider: ProviderRequest): ProviderDraft => ({
   priority: provider.priority ?? null,
   params: Object.keys(provider.params ?? {}).length === 0 ? '' : JSON.stringify(provider.params, null, 2),
   metadata: provider.metadata ?? {},
+  cooldown: provider.cooldown ?? null,
 });
 
 const ruleDraft = (rule: RuleRequest, providers: readonly ProviderDraft[]): RuleDraft => ({
@@ -94,6 +98,7 @@ export function draftOf(chain: ChainRequest): ChainDraft {
     description: chain.description ?? '',
     providers,
     rules: (chain.fallback_rules ?? []).map((rule) => ruleDraft(rule, providers)),
+    cooldown: chain.cooldown ?? null,
     metadata: chain.metadata ?? {},
   };
 }
@@ -128,6 +133,7 @@ const providerRequest = (draft: ProviderDraft, index: number): ProviderRequest =
   ...valuesOf(providerNumbers, (name) => numberOf(draft[name])),
   params: paramsOf(draft.params),
   metadata: draft.metadata,
+  cooldown: draft.cooldown,
 });
 
 /** Whether a rule can fail over. */
@@ -164,6 +170,7 @@ export const requestOf = (draft: ChainDraft): ChainRequest => ({
   description: textOf(draft.description),
   providers: draft.providers.map(providerRequest),
   fallback_rules: draft.rules.map((rule) => ruleRequest(rule, draft.providers)),
+  cooldown: draft.cooldown,
   metadata: draft.metadata,
 });
 

@@ -4,6 +4,7 @@ import { knownKind, modelName } from '../../kinds.ts';
 import { listed, listedProviders, shortened, times, uniqueName } from '../../wording.ts';
 import { addressed, hasNoKey, keyEnv, nameOfKind } from '../kind-names.ts';
 import { type ExportedProvider, type Exporter, type Source, warnOfInterrupted, warnOfUnsupportedFields } from '../target.ts';
+import { cooldownSettings } from './cooldowns.ts';
 import { classOf } from './errors.ts';
 import { groupName, isOllama, isOpenaiAt, kindNames, repeatsOf, repeatsSentence, retryNames, specialOf, specialSettings } from './names.ts';
 import { equivalentStatuses, failures } from './reached.ts';
@@ -42,10 +43,9 @@ export const exportLitellm: Exporter = (source) => {
   const kinds = providers.map(({ provider }) =>
     provider.api_base !== null && isOpenaiAt(provider.provider ?? '', provider.api_base) ? 'openai' : provider.provider,
   );
-  // A chain tries its providers anew for each prompt.
-  const router_settings = { ...retrySettings(source, kinds), disable_cooldowns: true, ...fallbacks(source, groups) };
+  const router_settings = { ...retrySettings(source, kinds), ...cooldownSettings(source, kinds), ...fallbacks(source, groups) };
   warnOfInterrupted(source, 'LiteLLM');
-  warnOfUnsupportedFields(source, { prices: true, params: true, streams: true });
+  warnOfUnsupportedFields(source, { prices: true, params: true, streams: true, cooldowns: true });
   for (const [repeats, alike] of Map.groupBy(kinds.keys(), (index) => repeatsOf(kinds[index]!))) {
     if (repeats === undefined) continue;
     const whose = listedProviders(alike.map((index) => providers[index]!.provider));

@@ -4,9 +4,11 @@ import { filled, withoutNulls } from '../../chain.ts';
 import { modelName } from '../../kinds.ts';
 import { isSecret, paramNames, variableOf } from '../../params.ts';
 import { uniqueName } from '../../wording.ts';
+import { withSharedCooldown } from '../cooldowns.ts';
 import { rulesOf } from '../decisions.ts';
 import { kindNamed } from '../kind-names.ts';
 import { type Draft, Section } from '../section.ts';
+import { cooldownNames, cooldownsOf } from './cooldowns.ts';
 import { noteDifferences, noteInferred, noteLeftOut, notePrefixed } from './differences.ts';
 import { defaultGroup, type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
 import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
@@ -59,6 +61,7 @@ const routerNames = [
   ...['num_retries', 'fallbacks', 'default_fallbacks', 'context_window_fallbacks', 'content_policy_fallbacks', 'max_fallbacks'],
   ...routerOnly,
   ...litellmOnly,
+  ...cooldownNames,
 ];
 /** What does not change the calls of providers, or only how they are counted and logged. */
 const harmlessNames = [
@@ -139,9 +142,17 @@ export function importLitellm(file: Section, group?: string): Draft {
     findings.add('default', 'timeout', sentence, { condition: 'timeout', loss: true });
   }
   requireFewModels(providers.length);
+  const cooldowns = router.hasCooldowns
+    ? cooldownsOf(
+        settings,
+        chain.map(({ deployment }) => deployment),
+      )
+    : undefined;
   const draft = {
     name: first,
-    providers: providers.map((provider, priority) => ({ ...provider, priority })),
+    ...withSharedCooldown(
+      providers.map((provider, priority) => ({ ...provider, priority, ...withoutNulls({ cooldown: cooldowns?.get(provider.name) }) })),
+    ),
     fallback_rules:
       chain.length === 1 && chain[0]!.outcomes.every(({ retries }) => retries === 0)
         ? []

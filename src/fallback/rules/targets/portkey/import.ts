@@ -4,8 +4,10 @@ import { filled, withoutNulls } from '../../chain.ts';
 import { knownStatuses, ofNoAnswer, ofStream, traitsOf, usualStatus } from '../../conditions.ts';
 import { isSecret } from '../../params.ts';
 import { listed, times, uniqueName } from '../../wording.ts';
+import { withSharedCooldown } from '../cooldowns.ts';
 import { kindNamed } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section, textAt } from '../section.ts';
+import { breakerAround, breakerOf } from './breaker.ts';
 import { addressAt, asRequested, kindNames, paramNamesInPortkey } from './names.ts';
 import { noteStreams } from './streams.ts';
 
@@ -29,7 +31,7 @@ interface Difference {
 /** The gateway reads the names without a prefix; its headers, and files that people have, use those with one. */
 const azureNames = ['resource_name', 'deployment_id', 'api_version'];
 const targetNames = [
-  ...['name', 'provider', 'custom_host', 'api_key', 'override_params', 'request_timeout', 'retry', 'weight'],
+  ...['name', 'provider', 'custom_host', 'api_key', 'override_params', 'request_timeout', 'retry', 'weight', 'cb_config'],
   ...[...Object.values(paramNamesInPortkey), ...azureNames, ...azureNames.map((name) => `azure_${name}`)],
 ];
 /** What targets inherit from the strategy around them. */
@@ -51,7 +53,7 @@ export function importPortkey(file: Section): Draft {
   targets[targets.length - 1] = { ...last, failoverStatuses: targets.at(-2)?.failoverStatuses };
   requireAtMost(maxProviders, targets, 'targets');
   const taken = new Set<string>();
-  const providers = targets.map(({ section }, priority) => readTarget(section, priority, taken));
+  const providers = targets.map(({ section }, priority): Draft => ({ ...readTarget(section, priority, taken), ...breakerOf(section) }));
   const rules = [...retryRules(targets, providers), ...failoverRules(targets, providers)];
   for (const [index, { differences, section }] of targets.entries()) {
     const provider = String(providers[index]!.name);
@@ -64,7 +66,7 @@ export function importPortkey(file: Section): Draft {
     providers.map(({ name, provider }) => ({ name: String(name), kind: typeof provider === 'string' ? provider : null })),
   );
   const { name } = file.fields;
-  return { ...(typeof name === 'string' ? { name } : {}), providers, fallback_rules: rules };
+  return { ...(typeof name === 'string' ? { name } : {}), ...withSharedCooldown(providers), fallback_rules: rules };
 }
 
 /** The targets of a file in order, by the names of their providers. @throws ServiceError 400 */
@@ -95,15 +97,16 @@ function targetsOf(
     return [{ section, balancedBy, failoverStatuses: outer?.codes, differences: around }];
   }
   if (depth > maxNesting) throw invalid(path, `Strategies are nested more than ${maxNesting} levels deep.`);
-  section.leaveOutUnknown(['strategy', 'targets', 'name', 'weight', ...inheritedNames]);
+  section.leaveOutUnknown(['strategy', 'targets', 'name', 'weight', 'cb_config', ...inheritedNames]);
   const strategy = section.optional('strategy');
   if (strategy === undefined)
     throw invalid(section.at('strategy'), `${section.at('strategy')} is required; Portkey's gateway refuses targets without one.`);
   requireMode(strategy);
-  strategy.leaveOutUnknown(['mode', 'on_status_codes', 'default', 'conditions']);
+  strategy.leaveOutUnknown(['mode', 'on_status_codes', 'default', 'conditions', 'cb_config']);
   const isFallback = strategy.fields.mode === 'fallback';
   const own = isFallback ? statusesAt(strategy) : outer?.codes;
   const inherited = Object.fromEntries(inheritedNames.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]])));
+  const breaker = breakerAround(section, strategy);
   const targets = section.list('targets', maxProviders);
   const chosen = chosenTargets(strategy, targets);
   const { codes, differences: skips } = isFallback && chosen.length > 1 ? withOuter(own, outer, strategy) : { codes: own, differences: [] };
@@ -112,7 +115,9 @@ function targetsOf(
   return targets.flatMap((entry, index) => {
     if (!chosen.includes(entry)) return [];
     const inner = section.at(`targets.${index}`);
-    const target = new Section({ ...inherited, ...new Section(entry, inner, findings).fields }, inner, findings);
+    const { fields: given } = new Section(entry, inner, findings);
+    const at = given.cb_config === undefined ? breaker.paths : {};
+    const target = new Section({ ...inherited, ...breaker.fields, ...given }, inner, findings, at);
     // After the last target of an inner strategy the outer strategy decides, and that target is never skipped.
     return entry === chosen.at(-1)
       ? targetsOf(target, outer, depth + 1, differences, balancing)
