@@ -189,7 +189,7 @@ class Chains(AsyncConnection):
         id: str,
         *,
         provider: str | None = None,
-        condition: types.DecisionCondition | None = None,
+        condition: types.Conditions | None = None,
         status_code: int | None = None,
         timeout: float | None = None,
     ) -> types.Routing:

@@ -9,7 +9,9 @@ from ..._compat import NotRequired
 from .common import (
     Action,
     Condition,
-    DecisionCondition,
+    Conditions,
+    Cooldown,
+    CooldownRequest,
     Finding,
     Formats,
     Mode,
@@ -31,13 +33,15 @@ class ChainPatch(TypedDict):
     description: NotRequired[str | None]
     providers: NotRequired[list[ProviderRequest]]
     fallback_rules: NotRequired[list[RuleRequest] | None]
+    cooldown: NotRequired[CooldownRequest | None]
+    """The cool-down of all providers that have none of their own."""
     metadata: NotRequired[dict[str, Any] | None]
 
 
 class Decision(TypedDict):
     """What the chain does if a provider fails with a condition."""
 
-    condition: DecisionCondition
+    condition: Conditions
     """The failure."""
     action: Action
     """The first action."""
@@ -92,7 +96,7 @@ class Step(TypedDict):
     """The provider that is called."""
     attempt: int
     """The number of the attempt at this provider, from 1."""
-    condition: DecisionCondition | None
+    condition: Conditions | None
     """How it fails; null if it answers."""
     action: StepAction
     """The next action."""
@@ -120,6 +124,8 @@ class Routing(TypedDict):
 
 class RoutingProviders(TypedDict):
     name: str
+    cooldown: Cooldown | None
+    """The cool-down that holds for this provider: its own, else the chain's; null without one."""
     decisions: list[Decision]
 
 
@@ -128,7 +134,7 @@ class RoutingQuestion(TypedDict):
 
     provider: str
     """The provider that always fails."""
-    condition: DecisionCondition
+    condition: Conditions
     """How it fails."""
     status_code: int | None
     """The HTTP status it fails with; null without a response."""
@@ -183,5 +189,5 @@ class ChainSummary(TypedDict):
 class ChainSummaryConditions(TypedDict):
     with_rule: list[Condition]
     """Conditions that rules decide for all providers and statuses."""
-    by_default: list[DecisionCondition]
+    by_default: list[Conditions]
     """Conditions that a default decides, at least for some provider or status."""

@@ -25,6 +25,22 @@ Code = Literal[
     "REHEARSAL_NOT_RUNNING",
 ]
 Name = Literal["second", "minute", "hour", "day", "connections", "wrong_keys"]
+Conditions = Literal[
+    "rate_limit",
+    "timeout",
+    "first_token_timeout",
+    "server_error",
+    "connection_error",
+    "interrupted",
+    "auth_error",
+    "quota_exceeded",
+    "model_not_found",
+    "context_length",
+    "content_filter",
+    "unsupported_request",
+    "invalid_request",
+    "invalid_response",
+]
 Condition = Literal[
     "rate_limit",
     "timeout",
@@ -43,22 +59,6 @@ Condition = Literal[
     "any",
 ]
 Action = Literal["retry", "failover", "fail"]
-DecisionCondition = Literal[
-    "rate_limit",
-    "timeout",
-    "first_token_timeout",
-    "server_error",
-    "connection_error",
-    "interrupted",
-    "auth_error",
-    "quota_exceeded",
-    "model_not_found",
-    "context_length",
-    "content_filter",
-    "unsupported_request",
-    "invalid_request",
-    "invalid_response",
-]
 Status = Literal["running", "completed", "failed", "cancelled"]
 Mode = Literal["simulate", "drill", "live", "rehearsal"]
 Verdict = Literal["pass", "partial", "lost_as_ruled", "fail", "differs"]
@@ -127,6 +127,30 @@ class Warning(TypedDict):
     """
 
 
+class Cooldown(TypedDict):
+    """After how many failures a provider is left out, and for how long, also for later prompts."""
+
+    allowed_fails: int
+    """The failures within the window that are allowed; after one more the provider is left out."""
+    window_ms: int
+    """How long failures are counted, from the first one on."""
+    seconds: int
+    """How long the provider is left out. A `Retry-After` of the failure replaces it."""
+    conditions: list[Conditions] | None
+
+
+class CooldownRequest(TypedDict):
+    """After how many failures a provider is left out, and for how long, also for later prompts."""
+
+    allowed_fails: int
+    """The failures within the window that are allowed; after one more the provider is left out."""
+    window_ms: int
+    """How long failures are counted, from the first one on."""
+    seconds: int
+    """How long the provider is left out. A `Retry-After` of the failure replaces it."""
+    conditions: NotRequired[list[Conditions] | None]
+
+
 class Provider(TypedDict):
     """One model of a chain, and how it is reached."""
 
@@ -156,6 +180,8 @@ class Provider(TypedDict):
     """
     metadata: dict[str, Any]
     """Arbitrary data of the caller."""
+    cooldown: Cooldown | None
+    """The cool-down of this provider, instead of the chain's."""
 
 
 class ProviderRequest(TypedDict):
@@ -179,6 +205,8 @@ class ProviderRequest(TypedDict):
     output_cost_per_1m: NotRequired[float | None]
     params: NotRequired[dict[str, str | float | bool | dict[str, str]] | None]
     metadata: NotRequired[dict[str, Any] | None]
+    cooldown: NotRequired[CooldownRequest | None]
+    """The cool-down of this provider, instead of the chain's."""
 
 
 class Rule(TypedDict):
@@ -229,6 +257,8 @@ class Chain(TypedDict):
     """The providers in order."""
     fallback_rules: list[Rule]
     """The rules as given."""
+    cooldown: Cooldown | None
+    """The cool-down of all providers that have none of their own."""
     metadata: dict[str, Any]
     """Arbitrary data of the caller."""
     version: int
@@ -251,6 +281,8 @@ class ChainDefinition(TypedDict):
     """The providers in order."""
     fallback_rules: list[Rule]
     """The rules as given."""
+    cooldown: Cooldown | None
+    """The cool-down of all providers that have none of their own."""
     metadata: dict[str, Any]
     """Arbitrary data of the caller."""
 
@@ -263,6 +295,8 @@ class ChainRequest(TypedDict):
     description: NotRequired[str | None]
     providers: list[ProviderRequest]
     fallback_rules: NotRequired[list[RuleRequest] | None]
+    cooldown: NotRequired[CooldownRequest | None]
+    """The cool-down of all providers that have none of their own."""
     metadata: NotRequired[dict[str, Any] | None]
 
 
@@ -279,7 +313,7 @@ class Finding(TypedDict):
     """The finding as a sentence."""
     provider: str | None
     """The provider that it concerns; null for none in particular."""
-    condition: DecisionCondition | None
+    condition: Conditions | None
     """The failure of the provider that it concerns; null for none in particular."""
     loss: bool
     """Whether the chain behaves otherwise than the file; false for advice."""

@@ -6,16 +6,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 from ..._compat import NotRequired
-from .common import (
-    Action,
-    ChainDefinition,
-    Condition,
-    DecisionCondition,
-    Finding,
-    Mode,
-    Status,
-    Verdict,
-)
+from .common import Action, ChainDefinition, Condition, Conditions, Finding, Mode, Status, Verdict
 
 Endpoint = Literal["chat", "messages", "responses"]
 Reasoning = Literal["low", "medium", "high"]
@@ -27,7 +18,7 @@ InjectedFaultRequest = TypedDict(
     "InjectedFaultRequest",
     {
         "provider": "str",
-        "condition": "NotRequired[DecisionCondition | None]",
+        "condition": "NotRequired[Conditions | None]",
         "times": "NotRequired[int | None]",
         "from": "NotRequired[int | None]",
         "to": "NotRequired[int | None]",
@@ -116,7 +107,7 @@ class Attempt(TypedDict):
     """How long it took."""
     status_code: int | None
     """The HTTP status; null without a response."""
-    condition: DecisionCondition | None
+    condition: Conditions | None
     """The failure; null if the provider answered."""
     action: Action | None
     """The next action of the chain; null if the provider answered."""
@@ -151,7 +142,7 @@ class PromptResult(TypedDict):
     """Total wait between attempts."""
     latency_ms: float
     """End to end, including failed attempts and waits."""
-    error: DecisionCondition | None
+    error: Conditions | None
     """The final failure; null if the prompt was served."""
     attempts: list[Attempt]
     """The first calls, in order: at most 100, and at most 16 MiB in a result."""
@@ -339,7 +330,7 @@ class Expected(TypedDict):
 
 class ExpectedAttempts(TypedDict):
     provider: str
-    condition: DecisionCondition | None
+    condition: Conditions | None
     """The failure; null for an answer."""
 
 
@@ -367,7 +358,7 @@ class Difference(TypedDict):
 
     provider: str
     """The provider whose failure, or answer, is followed by something else."""
-    condition: DecisionCondition | None
+    condition: Conditions | None
     """How it failed; null if it answered."""
     kind: Kind
     """`calls`: other calls. `end`: the same calls with another end. `received`: the same calls
