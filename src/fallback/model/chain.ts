@@ -318,4 +318,15 @@ export const chainExample: Chain = {
 };
 
 /** The schemas of chains that the API description names. */
-export const chainSchemas = { Cooldown, CooldownRequest, Provider, ProviderRequest, Rule, RuleRequest, Chain, ChainDefinition, ChainRequest, ChainPatch };
+export const chainSchemas = {
+  Cooldown,
+  CooldownRequest,
+  Provider,
+  ProviderRequest,
+  Rule,
+  RuleRequest,
+  Chain,
+  ChainDefinition,
+  ChainRequest,
+  ChainPatch,
+};

@@ -54,13 +54,16 @@ export const Question = described('The question that `path` answers.', {
 
 export const Routing = described("The chain's decisions for all failures of all providers.", {
   order: Type.Array(Type.String(), { description: 'The names of the providers, in order.' }),
-  providers: Type.Array(object({
+  providers: Type.Array(
+    object({
       name: Type.String(),
       cooldown: orNull(Cooldown, "The cool-down that holds for this provider: its own, else the chain's; null without one."),
       decisions: Type.Array(Decision),
-    }), {
-    description: 'The decision for each provider and each condition.',
-  }),
+    }),
+    {
+      description: 'The decision for each provider and each condition.',
+    },
+  ),
   worst_case: WorstCase,
   warnings: Type.Array(Warning),
   question: orNull(Question),

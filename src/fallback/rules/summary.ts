@@ -67,7 +67,13 @@ function cooldownSentences(chain: ChainDefinition): string[] {
   return [...Map.groupBy(cooled, ({ cooldown }) => JSON.stringify(cooldown)).values()].map((alike) =>
     cooldownSentence(
       alike[0]!.cooldown,
-      alike.length === chain.providers.length ? 'a provider' : shortened(alike.map(({ name }) => name), 5, 'other provider').join(' or '),
+      alike.length === chain.providers.length
+        ? 'a provider'
+        : shortened(
+            alike.map(({ name }) => name),
+            5,
+            'other provider',
+          ).join(' or '),
     ),
   );
 }

@@ -19,7 +19,12 @@ const cooling = (cooldown: CooldownWith, more: Partial<ChainRequest> = {}) => de
 type CooldownWith = NonNullable<ChainRequest['cooldown']>;
 
 /** The memory after failures of the first provider at these times, in milliseconds. */
-function remembered(cooldown: CooldownWith, times: readonly number[], condition: Condition = 'server_error', retry_after_ms: number | null = null) {
+function remembered(
+  cooldown: CooldownWith,
+  times: readonly number[],
+  condition: Condition = 'server_error',
+  retry_after_ms: number | null = null,
+) {
   const chain = cooling(cooldown);
   return times.reduce<Memory>(
     (memory, now) => afterFailure(chain, memory, 0, { condition, status_code: 500, retry_after_ms }, now),
@@ -33,7 +38,12 @@ const backAfter = (...given: Parameters<typeof remembered>) => remembered(...giv
 describe('A cool-down', () => {
   test('begins after more failures than are allowed, and with none allowed after the first [F139]', () => {
     const counts = [0, 1, 3].map((allowed_fails) =>
-      [1, 2, 3, 4, 5].map((fails) => backAfter({ allowed_fails, ...minute }, Array.from({ length: fails }, (_, nth) => nth * 1000))),
+      [1, 2, 3, 4, 5].map((fails) =>
+        backAfter(
+          { allowed_fails, ...minute },
+          Array.from({ length: fails }, (_, nth) => nth * 1000),
+        ),
+      ),
     );
     assert.deepEqual(counts, [
       [60_000, 60_000, 60_000, 60_000, 60_000],
@@ -58,7 +68,15 @@ describe('A cool-down', () => {
   test('counts failures that are not about the request, or those that are named [F140]', () => {
     const begins = (condition: Condition, conditions?: Condition[]) =>
       backAfter({ allowed_fails: 0, ...minute, ...(conditions && { conditions }) }, [0], condition) !== null;
-    const counted: Condition[] = ['rate_limit', 'timeout', 'server_error', 'connection_error', 'auth_error', 'quota_exceeded', 'model_not_found'];
+    const counted: Condition[] = [
+      'rate_limit',
+      'timeout',
+      'server_error',
+      'connection_error',
+      'auth_error',
+      'quota_exceeded',
+      'model_not_found',
+    ];
     assert.deepEqual(
       counted.map((one) => begins(one)),
       counted.map(() => true),
@@ -80,7 +98,10 @@ describe('A cool-down', () => {
       [3, 0],
     );
     const patched = merge(chain, { cooldown: { allowed_fails: 1, ...minute } });
-    assert.deepEqual([patched.cooldown, patched.providers[1]!.cooldown?.seconds], [{ allowed_fails: 1, ...minute, conditions: ['timeout'] }, 1]);
+    assert.deepEqual(
+      [patched.cooldown, patched.providers[1]!.cooldown?.seconds],
+      [{ allowed_fails: 1, ...minute, conditions: ['timeout'] }, 1],
+    );
     assert.equal(merge(patched, { cooldown: null }).cooldown, null);
   });
 
@@ -105,7 +126,10 @@ describe('A cool-down', () => {
     const text = (cooldown: CooldownRequestOrNone) => summaryOf(createEngine(define({ ...requestOf(2), cooldown })), []).text;
     const said = text({ allowed_fails: 3, ...minute });
     assert.match(said, /After more than 3 failures within 60 s, it leaves out a provider for 60 s\./);
-    assert.match(text({ allowed_fails: 0, ...minute, conditions: ['timeout'] }), /After a failure \(timeout\), it leaves out a provider for/);
+    assert.match(
+      text({ allowed_fails: 0, ...minute, conditions: ['timeout'] }),
+      /After a failure \(timeout\), it leaves out a provider for/,
+    );
     assert.doesNotMatch(said, roughWords);
     assert.doesNotMatch(text(null), /leaves out/);
   });
@@ -118,7 +142,10 @@ describe('Cool-downs of other programs', () => {
     importChain({
       format: 'litellm',
       value: {
-        model_list: groups.map((model_name) => ({ model_name, litellm_params: { model: `openai/${model_name}`, api_key: 'os.environ/K' } })),
+        model_list: groups.map((model_name) => ({
+          model_name,
+          litellm_params: { model: `openai/${model_name}`, api_key: 'os.environ/K' },
+        })),
         router_settings: { num_retries: 0, fallbacks: [{ a: ['b'] }], ...router_settings },
       },
     });
@@ -171,7 +198,10 @@ describe('Cool-downs of other programs', () => {
       return { settings, losses: warnings.filter(({ loss, detail }) => loss && /cool-?down/i.test(detail)).length };
     };
     const one = made('litellm', { allowed_fails: 1, ...minute });
-    assert.deepEqual([one.settings?.allowed_fails, one.settings?.cooldown_time, one.settings?.disable_cooldowns, one.losses], [1, 60, undefined, 0]);
+    assert.deepEqual(
+      [one.settings?.allowed_fails, one.settings?.cooldown_time, one.settings?.disable_cooldowns, one.losses],
+      [1, 60, undefined, 0],
+    );
     const three = made('litellm', { allowed_fails: 3, ...minute });
     assert.deepEqual(three.settings?.allowed_fails_policy, { InternalServerErrorAllowedFails: 3 });
     assert.ok(made('litellm', { allowed_fails: 1, window_ms: 1000, seconds: 60 }).losses > 0);

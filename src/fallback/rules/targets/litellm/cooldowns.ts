@@ -37,9 +37,14 @@ export function cooldownsOf(settings: Section, models: readonly Cooled[]): Reado
     const why = `LiteLLM takes ${usual.fails}, and any value of litellm_settings, for its default, and then counts no failures`;
     if (settings.get('allowed_fails') !== undefined) settings.leaveOut('allowed_fails', why, 'left_out', { loss: true });
     if (settings.get('cooldown_time') !== undefined)
-      settings.leaveOut('cooldown_time', 'without allowed_fails LiteLLM leaves out models by rules that a chain does not have', 'left_out', {
-        loss: true,
-      });
+      settings.leaveOut(
+        'cooldown_time',
+        'without allowed_fails LiteLLM leaves out models by rules that a chain does not have',
+        'left_out',
+        {
+          loss: true,
+        },
+      );
     const rules = `Without allowed_fails, LiteLLM leaves out a model for ${duration(time * 1000)} at once after status 401 or 404; if its group has others, also after 402 or 429, or if more than half of at least 5 calls within a minute failed; a model that is alone if all of at least 1000 failed. A chain has no such rules.`;
     settings.findings.add('cooldowns', null, rules, { loss: true });
     return new Map();
@@ -61,7 +66,8 @@ export function cooldownsOf(settings: Section, models: readonly Cooled[]): Reado
         limits.flatMap(({ condition, fails }) => ((fails === least) === isLeast ? [condition] : [])),
       ) as [Condition[], Condition[]];
       const sentence = `LiteLLM counts every failure of ${name} and allows more of them on ${listed(others)} (allowed_fails_policy); the cool-down of the chain only counts the others, of which it allows ${plural(least, 'failure')}.`;
-      if (others.length > 0) settings.findings.add('cooldowns', settings.at('allowed_fails_policy'), sentence, { provider: name, loss: true });
+      if (others.length > 0)
+        settings.findings.add('cooldowns', settings.at('allowed_fails_policy'), sentence, { provider: name, loss: true });
       return [name, { allowed_fails: least, window_ms, seconds, ...(isSame(counted, countedByDefault) ? {} : { conditions: counted }) }];
     }),
   );
@@ -81,7 +87,11 @@ export function cooldownSettings({ chain, providers, warnings }: Source, kinds: 
   const one = `LiteLLM has one number of allowed failures for models that are alone in their group; that of ${chain.providers[index]!.name} also holds for ${listed(unlike.map(({ name }) => name))}.`;
   if (unlike.length > 0) warnings.loss('cooldown', 'cooldown', one);
   if (window_ms !== seconds * 1000)
-    warnings.loss('cooldown', 'cooldown', `LiteLLM counts failures as long as its cool-downs last, ${duration(seconds * 1000)}; the chain for ${duration(window_ms)}.`);
+    warnings.loss(
+      'cooldown',
+      'cooldown',
+      `LiteLLM counts failures as long as its cool-downs last, ${duration(seconds * 1000)}; the chain for ${duration(window_ms)}.`,
+    );
   for (const [other, { provider }] of providers.entries()) {
     const [theirs, ours] = [countedOf(kinds[other] ?? 'openai'), cooldown.conditions ?? countedByDefault];
     const apart = conditions.filter((condition) => theirs.includes(condition) !== ours.includes(condition));

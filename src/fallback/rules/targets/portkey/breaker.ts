@@ -19,14 +19,22 @@ export function breakerOf(target: Section): { cooldown?: Draft } {
   if (breaker === undefined) return {};
   const field = breaker.path;
   const note = (sentence: string) => target.findings.add('cooldowns', field, sentence, { loss: true });
-  breaker.leaveOutUnknown(['failure_threshold', 'cooldown_interval', 'failure_status_codes', 'failure_threshold_percentage', 'minimum_requests']);
+  breaker.leaveOutUnknown([
+    'failure_threshold',
+    'cooldown_interval',
+    'failure_status_codes',
+    'failure_threshold_percentage',
+    'minimum_requests',
+  ]);
   if (breaker.get('failure_threshold_percentage') !== undefined)
     breaker.leaveOut('failure_threshold_percentage', 'a cool-down counts failures and has no share of them', 'left_out', { loss: true });
   const threshold = breaker.count('failure_threshold', maxAllowedFails);
   const interval = breaker.count('cooldown_interval', maxCooldownSeconds * 1000) ?? least;
   note("Portkey's service has the circuit breaker; the gateway that Portkey publishes (1.15.2) does not read it, and calls every target.");
   if (threshold === undefined) return {};
-  note("Portkey's circuit breaker names no window for its failures, and is bypassed when all targets are left out; the chain counts within a window as long as the cool-down, and the prompt then fails.");
+  note(
+    "Portkey's circuit breaker names no window for its failures, and is bypassed when all targets are left out; the chain counts within a window as long as the cool-down, and the prompt then fails.",
+  );
   const codes = breaker.get('failure_status_codes');
   const isFailure = (status: number) => (Array.isArray(codes) ? codes.includes(status) : status >= 500);
   const counted = conditions.filter((condition) => countedByDefault.includes(condition) && isFailure(usualStatus(condition) ?? 408));
