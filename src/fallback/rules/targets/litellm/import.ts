@@ -142,17 +142,9 @@ export function importLitellm(file: Section, group?: string): Draft {
     findings.add('default', 'timeout', sentence, { condition: 'timeout', loss: true });
   }
   requireFewModels(providers.length);
-  const cooldowns = router.hasCooldowns
-    ? cooldownsOf(
-        settings,
-        chain.map(({ deployment }) => deployment),
-      )
-    : undefined;
   const draft = {
     name: first,
-    ...withSharedCooldown(
-      providers.map((provider, priority) => ({ ...provider, priority, ...withoutNulls({ cooldown: cooldowns?.get(provider.name) }) })),
-    ),
+    ...providersIn(settings, { router, chain }),
     fallback_rules:
       chain.length === 1 && chain[0]!.outcomes.every(({ retries }) => retries === 0)
         ? []
@@ -171,6 +163,15 @@ export function importLitellm(file: Section, group?: string): Draft {
   noteChecks(settings, chain);
   noteStreams(findings, chain);
   return draft;
+}
+
+/** The providers of a chain, in order, and their cool-downs. */
+function providersIn(settings: Section, { router, chain }: { router: Router<FileModel>; chain: readonly Reached<FileModel>[] }) {
+  const models = chain.map(({ deployment }) => deployment);
+  const cooldowns = router.hasCooldowns ? cooldownsOf(settings, models) : undefined;
+  return withSharedCooldown(
+    models.map(({ provider }, priority) => ({ ...provider, priority, ...withoutNulls({ cooldown: cooldowns?.get(provider.name) }) })),
+  );
 }
 
 /** @throws ServiceError 400 for a file that contains a configuration, or names the file of one */
