@@ -50,14 +50,21 @@ interface Method {
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** Operations of the description without a generated method: `events` is written by hand, `socket` is a WebSocket. */
 const handwritten = new Set(['events', 'socket']);
-/** Operations whose answer depends on a parameter: its name, the value, and the status or the type of that answer. */
+/** Operations whose answer depends on a parameter: its name, the value, and the status of that answer or its type. */
 const variants: Readonly<Record<string, readonly [name: string, value: string, answer: string]>> = {
   packetBrief: ['format', '"markdown"', 'str'],
   exportChain: ['raw', 'True', 'str'],
   createPacket: ['dry_run', 'True', '200'],
+  askApproval: ['dry_run', 'True', 'Trial'],
   runTest: ['dry_run', 'True', '200'],
   importChain: ['dry_run', 'True', '200'],
 };
+
+/** The type of the answer that depends on a parameter, where its status does not tell it; undefined: it does. */
+function variantType(operationId: string): string | undefined {
+  const given = variants[operationId]?.[2];
+  return given === undefined || /^\d+$/.test(given) ? undefined : given;
+}
 
 function argumentsOf(operation: Operation, types: Types): Argument[] {
   const { parameters = [], requestBody, operationId } = operation;
@@ -109,8 +116,8 @@ function answerOf({ operationId, responses }: Operation, types: Types, isMeant: 
       const [[kind, { schema }] = [undefined, { schema: {} as Schema }]] = Object.entries(content);
       if (kind === 'text/event-stream') return undefined;
       if (kind === undefined) return 'None';
-      // With the parameter of `variants` the answer is a text; the others are the first option.
-      const usual = variants[operationId]?.[2] === 'str' ? (schema.anyOf?.[0] ?? schema) : schema;
+      // With the parameter of `variants` the answer is of the type named there; the others are the first option.
+      const usual = variantType(operationId) === undefined ? schema : (schema.anyOf?.[0] ?? schema);
       return kind.startsWith('text/') ? 'str' : types.of(usual, `${pascal(operationId)}Answer`);
     });
   return found.includes(undefined) ? undefined : [...new Set(found)].join(' | ');
@@ -204,7 +211,7 @@ function overloads({ operation }: Method, args: readonly Argument[], types: Type
   const variant = variants[operation.operationId];
   if (variant === undefined) return [];
   const [name, value, given] = variant;
-  const special = given === 'str' ? given : answerOf(operation, types, (status) => status === given)!;
+  const special = variantType(operation.operationId) ?? answerOf(operation, types, (status) => status === given)!;
   const usual = answerOf(operation, types, (status) => status !== given)!;
   const overload = (type: string, initial: string | undefined, answer: string) => {
     const changed = args.map((argument) => (argument.name === name ? { ...argument, type, initial } : argument));
@@ -252,7 +259,8 @@ function modulesOf(service: string): Record<string, string> {
       if (handwritten.has(operation.operationId)) continue;
       const args = argumentsOf(operation, types);
       const declared = answerOf(operation, types, () => true);
-      const answer = variants[operation.operationId]?.[2] === 'str' && !declared!.endsWith('str') ? `${declared} | str` : declared;
+      const special = variantType(operation.operationId);
+      const answer = special !== undefined && !declared!.endsWith(special) ? `${declared} | ${special}` : declared;
       const item = args.some(({ name }) => ['offset', 'cursor'].includes(name)) ? itemOf(operation, types, components.schemas) : undefined;
       byTag.set(operation.tags[0], [...(byTag.get(operation.tags[0]) ?? []), { operation, verb, path, args, answer, item }]);
     }

@@ -2,6 +2,7 @@ import { type CallOptions, type Client, createClient } from '../../kit/client.ts
 import { Connection, type ConnectionOptions, eventJson } from '../../kit/connection.ts';
 import { keyHeader } from '../../kit/header.ts';
 import type { routes } from '../model/api.ts';
+import type { ApprovalRequest } from '../model/approval.ts';
 import type { CreateRequest, PacketSummary } from '../model/packet.ts';
 import type { Trial } from '../model/packet-routes.ts';
 import { type ActionDecision, Approvals, type ApproveOptions, type RequiresApprovalOptions } from './approvals.ts';
@@ -43,8 +44,9 @@ export interface EventsOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A create request that only tries. */
+/** Requests that only try. */
 interface Trying {
+  askApproval: (request: { readonly body: ApprovalRequest; readonly query: { readonly dry_run: true } } & CallOptions) => Promise<Trial>;
   createPacket: (request: { readonly body: CreateRequest; readonly query: { readonly dry_run: true } } & CallOptions) => Promise<Trial>;
 }
 

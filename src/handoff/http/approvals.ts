@@ -3,13 +3,20 @@ import type { ApprovalService } from '../service/approvals.ts';
 import type { ExecutionService } from '../service/executions.ts';
 import { handlersOf } from './handlers.ts';
 import { agentOf } from './headers.ts';
-import { changing, createAnswer } from './packets.ts';
+import { asTrial, changing, createAnswer, trialOf } from './packets.ts';
 
 /** The handlers of the routes of approvals and executions. */
 export const approvalHandlers = (approvals: ApprovalService, executions: ExecutionService) =>
   handlersOf({
-    askApproval: ({ body }, context) =>
-      createAnswer(approvals.ask(context.caller, body, { agentId: agentOf(context), size: context.rawBody?.length })),
+    askApproval: {
+      handle: async ({ body, query }, context) => {
+        const options = { agentId: agentOf(context), size: context.rawBody?.length };
+        return query.dry_run === true
+          ? new HttpResponse({ status: 200, body: trialOf(await approvals.tryAsk(context.caller, body, options)) as never })
+          : createAnswer(approvals.ask(context.caller, body, options));
+      },
+      refused: asTrial,
+    },
     startExecution: async ({ params, body }, context) => {
       const options = changing(context, `POST /packets/${params.id}/execution`);
       const { text, replayed } = await executions.start(context.caller, params.id, body.arguments_digest, options);

@@ -191,13 +191,13 @@ function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undef
 }
 
 /** A refusal as the answer to a request that only tries; undefined: the request does not, or has no body that is JSON. */
-function asTrial(refusal: ServiceError, { isRead, body, query }: { isRead: boolean; body: unknown; query: unknown }) {
+export function asTrial(refusal: ServiceError, { isRead, body, query }: { isRead: boolean; body: unknown; query: unknown }) {
   if (!isRead || refusal.status !== 400 || body === undefined || (query as { dry_run?: unknown }).dry_run !== true) return undefined;
   return new HttpResponse<never>({ status: 200, body: trialOf(refusal) as never });
 }
 
 /** What a request found out that only tries to create a packet. */
-function trialOf(refusal: ServiceError | undefined): Trial {
+export function trialOf(refusal: ServiceError | undefined): Trial {
   if (refusal === undefined) return { ok: true, errors: [] };
   const { code, field, message, faults } = refusal;
   const all = faults.length > 0 ? faults : [{ field, detail: message }];

@@ -6,8 +6,8 @@ import { AgentId, failing, IdempotencyKey, indexedName, LeaseToken, priorities, 
 import { Failure } from './errors.ts';
 import { answeredExample } from './examples.ts';
 import { question } from './hitl.ts';
-import { CreateRequest } from './packet.ts';
-import { packet } from './packet-routes.ts';
+import { CreateRequest, Packet } from './packet.ts';
+import { DryRunQuery, packet, Trial } from './packet-routes.ts';
 import { defineRoute } from './route.ts';
 
 const { conversation_state, artifacts, custom } = CreateRequest.properties.context.properties;
@@ -67,8 +67,13 @@ const approvalRoutes = routeTable('approvals', {
     nullIsAbsent: true,
     dailyQuota: true,
     headers: AgentId,
+    query: DryRunQuery,
     responses: {
-      200: packet('The packet: the agent asked about the call before.', answeredExample),
+      200: {
+        ...packet('The packet: the agent asked about the call before. With `dry_run=true`: whether the request would be taken.', answeredExample),
+        // The client has a type of its own for a dry run, so that asking always returns a packet.
+        schema: Type.Unsafe<Packet>(Type.Union([Packet, Trial])),
+      },
       201: packet('The packet, which asks, or is decided.', answeredExample),
       409: {
         schema: CallConflict,

@@ -34,4 +34,4 @@ export const channelEvents = ['asked', 'reminded', 'answered', 'overdue'] as con
 export const deliveryStatuses = ['pending', 'failed', 'delivered', 'dead_letter', 'cancelled'] as const;
 
 /** The codes that a dry run of a creation can return. */
-export const trialCodes = ['VALIDATION_ERROR', 'CONTRACT_VIOLATION', 'LOOP_GUARD', 'RATE_LIMITED'] as const;
+export const trialCodes = ['VALIDATION_ERROR', 'CONTRACT_VIOLATION', 'LOOP_GUARD', 'CALL_CHANGED', 'RATE_LIMITED'] as const;

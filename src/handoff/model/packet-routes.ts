@@ -171,6 +171,15 @@ const DeleteQuery = object({
   hard: Type.Optional(Type.Boolean({ description: 'Remove the packet and its content permanently; needs an admin key.' })),
 });
 
+/** The parameters of a request that can only try. */
+export const DryRunQuery = object({
+  dry_run: Type.Optional(
+    Type.Boolean({
+      description: 'Only check the request: nothing is stored, counted against the quota or sent, and the answer is 200 with `ok` and `errors`.',
+    }),
+  ),
+});
+
 /** The result of a dry run of a creation. */
 export const Trial = Type.Object({
   ok: Type.Boolean({ description: 'Whether the packet would be created.' }),
@@ -200,14 +209,7 @@ const packetRoutes = routeTable('packets', {
     nullIsAbsent: true,
     dailyQuota: true,
     headers: { ...IdempotencyKey, ...AgentId },
-    query: object({
-      dry_run: Type.Optional(
-        Type.Boolean({
-          description:
-            'Only check the request: nothing is stored, counted against the quota or sent, and the answer is 200 with `ok` and `errors`.',
-        }),
-      ),
-    }),
+    query: DryRunQuery,
     responses: {
       // The client has a type of its own for it, so that creating a packet always returns one.
       200: {

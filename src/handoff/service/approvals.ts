@@ -10,7 +10,16 @@ import { requireAgent } from '../rules/rights.ts';
 import { type FactSources, withFacts } from './action-facts.ts';
 import type { Caller } from './authentication.ts';
 import { actingFor } from './change.ts';
-import { type CreateAnswer, type CreateOptions, type CreationDependencies, createIn, createUnder, unknownParent } from './create.ts';
+import {
+  type CreateAnswer,
+  type CreateOptions,
+  type CreationDependencies,
+  createIn,
+  createUnder,
+  dryRunCounts,
+  refusalOf,
+  unknownParent,
+} from './create.ts';
 
 /** Thrown in a unit of work when the agent asked about the call before, so that nothing is written. */
 class KnownCall extends Error {
@@ -25,9 +34,9 @@ class KnownCall extends Error {
 /** Asks about actions in one call. */
 export function createApprovalService(parts: CreationDependencies & FactSources) {
   const { store, newId } = parts;
-  return {
-    /** Makes a packet that asks about an action, or finds the one that the agent made for the call. @throws ServiceError 409 CALL_CHANGED */
-    async ask(caller: Caller, request: ApprovalRequest, options: CreateOptions = {}): Promise<CreateAnswer> {
+
+  /** Makes a packet that asks about an action. @throws KnownCall, ServiceError 409 CALL_CHANGED */
+  async function make(caller: Caller, request: ApprovalRequest, options: CreateOptions): Promise<CreateAnswer> {
       requireAgent(caller, request.agent.id);
       const { question, create } = partsOf(request);
       const { tool, arguments_digest, call_id } = question.action;
@@ -45,8 +54,7 @@ export function createApprovalService(parts: CreationDependencies & FactSources)
         );
         facts.people();
       };
-      try {
-        return await withFacts(parts, { tenant: caller.tenant_number, caller, prepare }, (facts) =>
+        return withFacts(parts, { tenant: caller.tenant_number, caller, prepare }, (facts) =>
           createUnder(parts, caller, { ...options, callOf }, [create], 1, (transaction, countCreate, now) => {
             const known = callOf && transaction.executions.call(callOf);
             if (known !== undefined && (known.tool !== tool || known.arguments_digest !== arguments_digest))
@@ -59,18 +67,37 @@ export function createApprovalService(parts: CreationDependencies & FactSources)
               );
             if (known !== undefined) throw new KnownCall(known.packet_id);
             const asking = { claimant, question, questionId: newId(now), facts };
-            const making = { request: create, verdict: undefined, asking };
+            const making = { request: create, verdict: undefined, asking, trial: options.trial };
             const packet = createIn(parts, transaction, countCreate, making, options, actingFor(caller, now), unknownParent);
             if (callOf !== undefined)
               transaction.executions.insertCall({ ...callOf, packet_id: packet.id, tool, arguments_digest: arguments_digest! });
             return { status: 201, body: transaction.packets.text(packet.id), etag: entityTagOf(packet.revision), packetIds: [packet.id] };
           }),
         );
+  }
+
+  return {
+    /** Makes a packet that asks about an action, or finds the one that the agent made for the call. @throws ServiceError 409 CALL_CHANGED */
+    async ask(caller: Caller, request: ApprovalRequest, options: CreateOptions = {}): Promise<CreateAnswer> {
+      try {
+        return await make(caller, request, options);
       } catch (error) {
         if (!(error instanceof KnownCall)) throw error;
         const found = await store.of(caller).packets.find(error.packetId);
         if (found === undefined) throw new ServiceError('CONFLICT', 'The packet of this call was just deleted; ask again.');
         return { text: found.packet, status: 200, etag: entityTagOf(found.revision), replayed: false };
+      }
+    },
+
+    /** Checks whether an action could be asked about, without a write, a count or an event: see `tryCreate`. */
+    async tryAsk(caller: Caller, request: ApprovalRequest, { agentId }: CreateOptions = {}): Promise<ServiceError | undefined> {
+      const trial = await dryRunCounts(parts, caller, request.agent.id);
+      try {
+        return await refusalOf(() => make(caller, request, { agentId, trial }));
+      } catch (error) {
+        // The packet of the call would be the answer.
+        if (error instanceof KnownCall) return undefined;
+        throw error;
       }
     },
   };

@@ -108,15 +108,8 @@ export function createPacketCreation(parts: CreationDependencies) {
      * @throws ServiceError if the caller may not create it, or that can't be found out
      */
     async tryCreate(caller: Caller, request: CreateRequest, { agentId }: CreateOptions = {}): Promise<ServiceError | undefined> {
-      const trial = await dryRunCounts(parts, caller, request);
-      try {
-        await createOne(parts, caller, request, { agentId, trial }, unknownParent);
-      } catch (error) {
-        if (error instanceof DryRunDone) return undefined;
-        if (error instanceof ServiceError && refusalCodes.has(error.code)) return error;
-        throw error;
-      }
-      throw new Error('A request that only tries has created a packet.');
+      const trial = await dryRunCounts(parts, caller, request.metadata.source_agent.id);
+      return refusalOf(() => createOne(parts, caller, request, { agentId, trial }, unknownParent));
     },
 
     /** Creates the valid packets. When every packet is refused, so is the batch, with the error of each packet. */
@@ -157,10 +150,22 @@ export function createPacketCreation(parts: CreationDependencies) {
   };
 }
 
-async function dryRunCounts(parts: CreationDependencies, caller: Caller, { metadata }: CreateRequest): Promise<DryRunCounts> {
+/** Why a request that only tries would be refused; undefined if it would not. @throws ServiceError as `tryCreate` */
+export async function refusalOf(trying: () => Promise<unknown>): Promise<ServiceError | undefined> {
+  try {
+    await trying();
+  } catch (error) {
+    if (error instanceof DryRunDone) return undefined;
+    if (error instanceof ServiceError && refusalCodes.has(error.code)) return error;
+    throw error;
+  }
+  throw new Error('A request that only tries has created a packet.');
+}
+
+export async function dryRunCounts(parts: CreationDependencies, caller: Caller, sourceAgent: string): Promise<DryRunCounts> {
   const { counters, openPacketCounts } = parts.store.of(caller);
   const created = await counters.usedOn(dayOf(parts.clock()));
-  return { created, open: parts.quotas.openPacketsPerAgent === 0 ? 0 : await openPacketCounts.count(metadata.source_agent.id) };
+  return { created, open: parts.quotas.openPacketsPerAgent === 0 ? 0 : await openPacketCounts.count(sourceAgent) };
 }
 
 const dailyQuotaOf = ({ limits }: CreationDependencies, caller: Caller) =>
@@ -243,10 +248,10 @@ export function createIn(
   const open = trial?.open ?? openPacketCounts.count(request.metadata.source_agent.id);
   requireFewOpen(open, request.metadata.source_agent.id, quotas.openPacketsPerAgent);
   if (verdict?.refusal !== undefined) throw verdict.refusal;
+  const asked = asking && askIn(packet, asking, at.now);
   countCreate();
   if (trial !== undefined) throw new DryRunDone();
   if (quotas.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
-  const asked = asking && askIn(packet, asking, at.now);
   const made = asked?.at(-1)?.packet ?? packet;
   const insertion = { ...(parent === undefined ? {} : { parent: parent.id }), kept: asked?.at(-1)?.kept };
   packets.insert(made, { ...insertion, source: at.family ?? null });

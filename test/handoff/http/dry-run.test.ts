@@ -9,6 +9,14 @@ import { stores } from '../../support/stores.ts';
 const attempt = (service: TestService, body: unknown = packetRequest(), options: CallOptions = {}) =>
   service.call('POST', '/packets?dry_run=true', { body, ...options });
 
+const tryApproval = (service: TestService, body: unknown, options: CallOptions = {}) =>
+  service.call('POST', '/approvals?dry_run=true', { body, ...options });
+const approval = (action: object = {}, more: object = {}) => ({
+  agent: { id: 'refunds' },
+  action: { tool: 'refund', arguments: { amount: 1 }, ...action },
+  ...more,
+});
+
 /** All rows of all tables, with what each table takes on the disk. */
 async function wholeDatabase({ query }: Inspector, isSqlite: boolean): Promise<Record<string, unknown>> {
   const names = isSqlite
@@ -62,6 +70,48 @@ for (const store of stores) {
       const real = await service.call('POST', '/packets', { body: bodies[0], key, headers });
       assert.equal(real.status, 201, real.text);
       assert.equal(real.headers['idempotency-replayed'], undefined, 'the idempotency key is still new');
+    });
+
+    test('asks about no action and leaves every table as it was, and says all that asking would be refused for [H417]', async (t) => {
+      const settings = { SERVICE_OPEN_PACKETS_PER_AGENT: '3', SERVICE_CHAIN_DEPTH_MAX: '1' };
+      const service = await startService(t, { store, settings });
+      const { key } = await newTenant(service, { handoffs_per_day: 4 });
+      const rules = [{ when: { properties: { tool: { const: 'drop' } }, required: ['tool'] }, then: { reject: 'never' } }];
+      assert.equal((await service.call('PUT', '/policies/p', { body: { rules }, key })).status, 201);
+      const parent = await createPacket(service, {}, key);
+      const known = await service.call('POST', '/approvals', { body: approval({ call_id: 'c' }), key });
+      assert.equal(known.status, 201, known.text);
+      await service.call('GET', '/agents', { key });
+      const isSqlite = service.databaseUrl.startsWith('sqlite');
+      const look = () => looking(service.databaseUrl, (inspector) => wholeDatabase(inspector, isSqlite));
+      const before = await look();
+      const schema = { properties: { amount: { type: 'string' } } };
+      const cases: [unknown, [string, string | null][]][] = [
+        [approval(), []],
+        [approval({ tool: 'drop', call_id: 'new' }), []],
+        [approval({ call_id: 'c' }), []],
+        [approval({ call_id: 'c', arguments: { amount: 2 } }), [['CALL_CHANGED', null]]],
+        [approval({ schema }), [['VALIDATION_ERROR', 'hitl.action.arguments.amount']]],
+        [approval({ arguments: 1 }), [['VALIDATION_ERROR', 'action.arguments']]],
+        [approval({}, { parent_packet_id: '0197b5a6-8c3e-7f01-9a2b-000000000000' }), [['VALIDATION_ERROR', 'parent_packet_id']]],
+        [approval({}, { parent_packet_id: parent.id }), [['LOOP_GUARD', null]]],
+      ];
+      for (const [body, expected] of cases) {
+        const { status, body: found, text } = await tryApproval(service, body, { key, headers: { 'X-Agent-Id': 'tries' } });
+        assert.equal(status, 200, text);
+        const codes = found.errors.map(({ code, field }: { code: string; field: string | null }) => [code, field]);
+        assert.deepEqual([found.ok, codes], [expected.length === 0, expected], JSON.stringify(body));
+      }
+      await service.call('GET', '/agents', { key });
+      assert.deepEqual(await look(), before);
+      const codeOf = async (agent: string) =>
+        (await tryApproval(service, approval({}, { agent: { id: agent } }), { key })).body.errors.map(({ code }: { code: string }) => code);
+      for (const call_id of ['d', 'e']) await service.call('POST', '/approvals', { body: approval({ call_id }), key });
+      assert.deepEqual(await codeOf('refunds'), ['LOOP_GUARD'], 'three packets of this agent are open');
+      assert.deepEqual(await codeOf('other'), ['RATE_LIMITED']);
+      const bound = await service.call('POST', '/keys', { body: { name: 'b', scopes: ['work'], agents: ['other'] }, key });
+      assert.equal((await tryApproval(service, approval(), { key: bound.body.key })).status, 403);
+      assert.equal((await tryApproval(service, undefined, { key, raw: '{"action":' } as CallOptions)).status, 400);
     });
 
     test('says all that a create would be refused for: its form, the contract, the chain and the daily cap', async (t) => {

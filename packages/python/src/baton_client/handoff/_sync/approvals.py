@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal, overload
 
 from ..._transport import Connection, entity_tag, new_key, segment
 from .. import types
@@ -11,13 +12,32 @@ from .. import types
 class Approvals(Connection):
     """Operations of the handoff service: approvals."""
 
+    @overload
     def ask_approval(
         self,
         *,
         body: types.ApprovalRequest,
+        dry_run: Literal[False] | None = None,
         agent_id: str | None = None,
         timeout: float | None = None,
-    ) -> types.Packet:
+    ) -> types.Packet: ...
+    @overload
+    def ask_approval(
+        self,
+        *,
+        body: types.ApprovalRequest,
+        dry_run: Literal[True],
+        agent_id: str | None = None,
+        timeout: float | None = None,
+    ) -> types.Trial: ...
+    def ask_approval(
+        self,
+        *,
+        body: types.ApprovalRequest,
+        dry_run: bool | None = None,
+        agent_id: str | None = None,
+        timeout: float | None = None,
+    ) -> types.Packet | types.Trial:
         """Ask for the approval of an action.
 
         Makes a packet of the agent, held by it, that asks about a tool call; a policy may
@@ -30,13 +50,18 @@ class Approvals(Connection):
         Needs a key with the scope `work`.
 
         Args:
+            dry_run: Only check the request: nothing is stored, counted against the quota or sent,
+              and the answer is 200 with `ok` and `errors`.
             agent_id: The agent to record as the actor in history and audit log. 1 to 255
               characters.
             timeout: Seconds to wait for the answer, instead of those of the client.
         """
-        answer: types.Packet = self._send(
+        answer: types.Packet | types.Trial = self._send(
             "POST",
             "/api/v1/approvals",
+            query={
+                "dry_run": dry_run,
+            },
             body=body,
             headers={
                 "X-Agent-Id": agent_id or self._agent_id,

@@ -119,6 +119,9 @@ from .common import (
     TargetAgent,
     Tier,
     Timeout,
+    Trial,
+    TrialErrors,
+    TrialErrorsCode,
     Turn,
     Type,
 )
@@ -172,9 +175,6 @@ from .packets import (
     RespondRequestRemember,
     SearchList,
     State,
-    Trial,
-    TrialErrors,
-    TrialErrorsCode,
 )
 from .people import ListPeopleAnswer, Methods, Person
 from .schedules import (

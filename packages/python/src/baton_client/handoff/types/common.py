@@ -56,6 +56,13 @@ Format = Literal["email", "uri", "date", "date-time"]
 Timeout = Literal["keep", "fail", "expire"]
 Method = Literal["sign_in", "key", "link", "token", "typed"]
 HitlDecisionDecision = Literal["approve", "edit", "reject", "respond"]
+TrialErrorsCode = Literal[
+    "VALIDATION_ERROR",
+    "CONTRACT_VIOLATION",
+    "LOOP_GUARD",
+    "CALL_CHANGED",
+    "RATE_LIMITED",
+]
 DeliveryStatus = Literal["pending", "failed", "delivered", "dead_letter", "cancelled"]
 Error = Literal[
     "timeout",
@@ -687,6 +694,24 @@ CreateRequestHitlSchema = TypedDict(
         "additionalProperties": "NotRequired[bool | None]",
     },
 )
+
+
+class Trial(TypedDict):
+    ok: bool
+    """Whether the packet would be created."""
+    errors: list[TrialErrors]
+    """Why it would be refused, at most 100 faults."""
+
+
+class TrialErrors(TypedDict):
+    code: TrialErrorsCode
+    """Why it would be refused, for a program."""
+    field: str | None
+    """The dotted path of the invalid field; null if the fault is not about a field."""
+    message: str
+    """What is wrong, in a sentence."""
+    detail: str
+    """The same as `message`."""
 
 
 class BatchRefused(TypedDict):

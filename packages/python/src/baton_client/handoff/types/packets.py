@@ -37,7 +37,6 @@ from .common import (
     Turn,
 )
 
-TrialErrorsCode = Literal["VALIDATION_ERROR", "CONTRACT_VIOLATION", "LOOP_GUARD", "RATE_LIMITED"]
 State = Literal["open", "answered", "replaced", "withdrawn", "timed_out", "ended"]
 Kind = Literal[
     "summary",
@@ -383,24 +382,6 @@ class SearchList(TypedDict):
     next_cursor: str | None
     total_is: Literal["exact", "at_least"]
     """Whether `total` is the number of matches or a lower bound."""
-
-
-class Trial(TypedDict):
-    ok: bool
-    """Whether the packet would be created."""
-    errors: list[TrialErrors]
-    """Why it would be refused, at most 100 faults."""
-
-
-class TrialErrors(TypedDict):
-    code: TrialErrorsCode
-    """Why it would be refused, for a program."""
-    field: str | None
-    """The dotted path of the invalid field; null if the fault is not about a field."""
-    message: str
-    """What is wrong, in a sentence."""
-    detail: str
-    """The same as `message`."""
 
 
 class QuestionView(TypedDict):
