@@ -70,7 +70,10 @@ const approvalRoutes = routeTable('approvals', {
     query: DryRunQuery,
     responses: {
       200: {
-        ...packet('The packet: the agent asked about the call before. With `dry_run=true`: whether the request would be taken.', answeredExample),
+        ...packet(
+          'The packet: the agent asked about the call before. With `dry_run=true`: whether the request would be taken.',
+          answeredExample,
+        ),
         // The client has a type of its own for a dry run, so that asking always returns a packet.
         schema: Type.Unsafe<Packet>(Type.Union([Packet, Trial])),
       },

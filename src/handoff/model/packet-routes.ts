@@ -175,7 +175,8 @@ const DeleteQuery = object({
 export const DryRunQuery = object({
   dry_run: Type.Optional(
     Type.Boolean({
-      description: 'Only check the request: nothing is stored, counted against the quota or sent, and the answer is 200 with `ok` and `errors`.',
+      description:
+        'Only check the request: nothing is stored, counted against the quota or sent, and the answer is 200 with `ok` and `errors`.',
     }),
   ),
 });

@@ -37,43 +37,39 @@ export function createApprovalService(parts: CreationDependencies & FactSources)
 
   /** Makes a packet that asks about an action. @throws KnownCall, ServiceError 409 CALL_CHANGED */
   async function make(caller: Caller, request: ApprovalRequest, options: CreateOptions): Promise<CreateAnswer> {
-      requireAgent(caller, request.agent.id);
-      const { question, create } = partsOf(request);
-      const { tool, arguments_digest, call_id } = question.action;
-      const callOf = call_id === undefined ? undefined : { agent_id: request.agent.id, call_id };
-      const claimant = claimantOf(request);
-      const prepare = (facts: Facts) => {
-        if (question.action.schema !== undefined) facts.faultsOf(question.action.schema, question.action.arguments);
-        facts.judge(
-          subjectOf(
-            { ...newPacket(create, { id: '', now: parts.clock(), agentId: undefined }).packet, claimed_by: claimant },
-            question.action,
-            question.action.arguments,
-            request.agent.id,
-          ),
-        );
-        facts.people();
-      };
-        return withFacts(parts, { tenant: caller.tenant_number, caller, prepare }, (facts) =>
-          createUnder(parts, caller, { ...options, callOf }, [create], 1, (transaction, countCreate, now) => {
-            const known = callOf && transaction.executions.call(callOf);
-            if (known !== undefined && (known.tool !== tool || known.arguments_digest !== arguments_digest))
-              throw new ServiceError(
-                errors.CALL_CHANGED,
-                `${request.agent.id} asked about this call with another tool or other arguments.`,
-                {
-                  extra: { packet_id: known.packet_id },
-                },
-              );
-            if (known !== undefined) throw new KnownCall(known.packet_id);
-            const asking = { claimant, question, questionId: newId(now), facts };
-            const making = { request: create, verdict: undefined, asking, trial: options.trial };
-            const packet = createIn(parts, transaction, countCreate, making, options, actingFor(caller, now), unknownParent);
-            if (callOf !== undefined)
-              transaction.executions.insertCall({ ...callOf, packet_id: packet.id, tool, arguments_digest: arguments_digest! });
-            return { status: 201, body: transaction.packets.text(packet.id), etag: entityTagOf(packet.revision), packetIds: [packet.id] };
-          }),
-        );
+    requireAgent(caller, request.agent.id);
+    const { question, create } = partsOf(request);
+    const { tool, arguments_digest, call_id } = question.action;
+    const callOf = call_id === undefined ? undefined : { agent_id: request.agent.id, call_id };
+    const claimant = claimantOf(request);
+    const prepare = (facts: Facts) => {
+      if (question.action.schema !== undefined) facts.faultsOf(question.action.schema, question.action.arguments);
+      facts.judge(
+        subjectOf(
+          { ...newPacket(create, { id: '', now: parts.clock(), agentId: undefined }).packet, claimed_by: claimant },
+          question.action,
+          question.action.arguments,
+          request.agent.id,
+        ),
+      );
+      facts.people();
+    };
+    return withFacts(parts, { tenant: caller.tenant_number, caller, prepare }, (facts) =>
+      createUnder(parts, caller, { ...options, callOf }, [create], 1, (transaction, countCreate, now) => {
+        const known = callOf && transaction.executions.call(callOf);
+        if (known !== undefined && (known.tool !== tool || known.arguments_digest !== arguments_digest))
+          throw new ServiceError(errors.CALL_CHANGED, `${request.agent.id} asked about this call with another tool or other arguments.`, {
+            extra: { packet_id: known.packet_id },
+          });
+        if (known !== undefined) throw new KnownCall(known.packet_id);
+        const asking = { claimant, question, questionId: newId(now), facts };
+        const making = { request: create, verdict: undefined, asking, trial: options.trial };
+        const packet = createIn(parts, transaction, countCreate, making, options, actingFor(caller, now), unknownParent);
+        if (callOf !== undefined)
+          transaction.executions.insertCall({ ...callOf, packet_id: packet.id, tool, arguments_digest: arguments_digest! });
+        return { status: 201, body: transaction.packets.text(packet.id), etag: entityTagOf(packet.revision), packetIds: [packet.id] };
+      }),
+    );
   }
 
   return {
