@@ -163,14 +163,14 @@ describe('A small file ends as it should in each of five runs', () => {
 describe('docs/rehearsal.md shows what really happens', () => {
   const document = readFileSync(path('../docs/rehearsal.md'), 'utf8');
   const shown = [...document.matchAll(/```text\n([^`]*)\n```/g)].map(([, text]) => text);
-  for (const [index, [file, program, code]] of (
+  for (const [index, [file, args, code]] of (
     [
-      ['config.yaml', litellm, 3],
-      ['chain.json', portkey, 3],
+      ['config.yaml', ['--run', litellm], 3],
+      ['chain.json', ['--no-stream', '--run', portkey], 3],
     ] as const
   ).entries()) {
     test(file, async () => {
-      const ended = await run('--config', path(`../examples/rehearsal/${file}`), '--run', program);
+      const ended = await run('--config', path(`../examples/rehearsal/${file}`), ...args);
       assert.equal(ended.code, code, ended.errors);
       assert.equal(ended.stdout.trimEnd(), shown[index]);
     });

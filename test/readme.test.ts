@@ -172,7 +172,9 @@ describe('The README', () => {
   });
 
   test('shows scenes that docs/rehearsal.md has', () => {
-    const [{ text } = { text: '' }] = [...readme.matchAll(/^```text\n( +scene .*?)^```$/gms)].map(([, shown = '']) => ({ text: shown }));
+    const [{ text } = { text: '' }] = [...readme.matchAll(/^```text\n( +(?:answer +)?scene .*?)^```$/gms)].map(([, shown = '']) => ({
+      text: shown,
+    }));
     const lines = text.trimEnd().split('\n');
     assert.ok(lines.length > 4);
     const documented = read('docs/rehearsal.md').split('\n');
@@ -180,7 +182,11 @@ describe('The README', () => {
       lines.filter((line) => line !== '...' && !documented.includes(line)),
       [],
     );
-    const scenes = documented.slice(documented.indexOf(lines[0]!)).filter((line) => /^(same|DIFFERS) /.test(line));
+    // A row of both answers is two scenes.
+    const scenes = documented
+      .slice(documented.indexOf(lines[0]!))
+      .filter((line) => /^(same|DIFFERS) /.test(line))
+      .flatMap((line) => (/^\w+ +both /.test(line) ? [line, line] : [line]));
     const agreeing = scenes.filter((line) => line.startsWith('same ')).length;
     const agree = `${agreeing} of ${scenes.length} scenes agree`;
     for (const sentence of [`In the example above ${agree};`, `\n${agree}, ${scenes.length - agreeing} differ.`])

@@ -132,7 +132,8 @@ function Downloads({ filters }: { filters: Record<string, string> }) {
   const mayExport = useMay('manage');
   const collect = async (format: 'csv' | 'jsonl', type: string, write: (entries: readonly AuditEntry[]) => string) => {
     const name = `audit.${format}`;
-    if (mayExport) return download(name, await exportAudit(format, filters), type);
+    // Reading a text drops the mark by which spreadsheets know UTF-8.
+    if (mayExport) return download(name, (format === 'csv' ? '\uFEFF' : '') + (await exportAudit(format, filters)), type);
     const entries = await readAudit(filters, maxEntries);
     download(name, write(entries), type);
     if (entries.length === maxEntries)
