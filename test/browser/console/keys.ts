@@ -63,8 +63,8 @@ export function keyTests(on: TestConsole): void {
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByText('agent:@SUM(1)').first().waitFor();
     for (const [name, pattern] of [
-      ['CSV', /^\uFEFFtimestamp,action,resource,.*\r\n[^]*claimed,packet,/],
-      ['JSON Lines', /^\{.*\}\n\{[^]*"claimed"/],
+      ['CSV', /^\uFEFFtimestamp,action,resource,.*\r\n[\s\S]*claimed,packet,/],
+      ['JSON Lines', /^\{.*\}\n\{[\s\S]*"claimed"/],
     ] as const) {
       const [download] = await Promise.all([page.waitForEvent('download'), button(page, name).click()]);
       let text = '';
