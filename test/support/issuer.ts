@@ -180,23 +180,25 @@ export const publicUrl = 'http://127.0.0.1:8080';
 export const cookiesOf = ({ headers }: TestAnswer): string =>
   [headers['set-cookie'] ?? []]
     .flat()
+    .filter((cookie) => !/; Max-Age=0;/.test(String(cookie)))
     .map((cookie) => String(cookie).split(';')[0]!)
     .join('; ');
 
 /** The claims of a person. */
 export const dana = { sub: 'dana', email: 'dana@example.com', email_verified: true, groups: ['ops'], sid: 'session-of-dana' };
 
-/** Signs a person in; returns the answer to the redirect back. */
+/** Signs a person in, in a browser with these further cookies; returns the answer to the redirect back. */
 export async function signIn(
   service: Pick<TestService, 'call'>,
   issuer: TestIssuer,
   claims: JWTPayload = dana,
   returnTo = '/console',
+  cookies: readonly string[] = [],
 ): Promise<TestAnswer> {
   const begun = await service.call('GET', `//sign-in?return_to=${encodeURIComponent(returnTo)}`, { key: null });
   if (begun.status !== 302) return begun;
   const sent = issuer.authorize(String(begun.headers.location), claims);
-  return service.call('GET', `//sign-in/callback?${sent}`, { key: null, headers: { cookie: cookiesOf(begun) } });
+  return service.call('GET', `//sign-in/callback?${sent}`, { key: null, headers: { cookie: [...cookies, cookiesOf(begun)].join('; ') } });
 }
 
 /** Calls the API as a page of the service does for a person who signed in. */

@@ -73,7 +73,7 @@ export function signInHandlers(identity: Identity, now: () => Date): HandlersOf<
   const cookies = cookiesAt(publicUrl);
   const origin = new URL(publicUrl).origin;
   const to = (path: string) => publicUrl + path;
-  const goTo = (location: string, cookie: string, status = 302) =>
+  const goTo = (location: string, cookie: string | string[], status = 302) =>
     new HttpResponse<never>({ status, headers: { location, 'set-cookie': cookie } });
   const failed = (error: unknown, path: string) => {
     if (!(error instanceof ServiceError) || error.code === 'SERVER_ERROR') throw error;
@@ -106,9 +106,11 @@ export function signInHandlers(identity: Identity, now: () => Date): HandlersOf<
             'VALIDATION_ERROR',
             'This sign-in was not begun in this browser, has ended, or took longer than ten minutes.',
           );
+        // The session that the browser had would stay open, and nobody could end it from there.
+        const earlier = cookieOf(headers, cookies.session);
+        if (earlier !== undefined) await identity.sessions.endEarlier(earlier);
         const seconds = Math.floor((ended.expires.getTime() - now().getTime()) / 1000);
-        const response = goTo(to(ended.returnTo), cookies.set(cookies.session, ended.token, seconds));
-        return response;
+        return goTo(to(ended.returnTo), [cookies.set(cookies.session, ended.token, seconds), cookies.clear(name)]);
       } catch (error) {
         return failed(error, '/console');
       }

@@ -259,11 +259,19 @@ export class Sessions {
 
   /** Ends the session with this token; returns where the browser goes to end that of the provider, if there is such a place. */
   async end(token: string): Promise<string | undefined> {
+    const session = await this.#endOpen(token, 'signing out');
+    return session && this.#parts.provider.endSession(this.#kept(session).idToken);
+  }
+
+  /** Ends the session with this token, whose browser has begun another one. */
+  async endEarlier(token: string): Promise<void> {
+    await this.#endOpen(token, 'another sign-in');
+  }
+
+  async #endOpen(token: string, endedBy: string): Promise<SessionAccess | undefined> {
     const session = await this.#open(token);
-    if (session === undefined) return undefined;
-    const { idToken } = this.#kept(session);
-    await this.#end(session.tenant_number, [session.id], 'signing out');
-    return this.#parts.provider.endSession(idToken);
+    if (session !== undefined) await this.#end(session.tenant_number, [session.id], endedBy);
+    return session;
   }
 
   /** Ends the sessions that a logout token names; false: it is none. */

@@ -33,7 +33,7 @@ export class TextPieces {
 export interface ResponseOptions<T> {
   /** By default the success status of the route. */
   readonly status?: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | string[]>>;
   /** A 204 has none. */
   readonly body?: T | JsonText | TextPieces;
 }

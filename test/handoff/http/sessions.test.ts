@@ -36,7 +36,9 @@ describe('A person who signs in', () => {
       const id = await asking(service);
       const back = await signIn(service, issuer, dana, '/console/inbox');
       assert.deepEqual([back.status, back.headers.location], [302, `${publicUrl}/console/inbox`], back.text);
-      assert.match(String(back.headers['set-cookie']), /^baton-session=[\w.-]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Lax$/);
+      const [session, begun] = back.headers['set-cookie'] as unknown as string[];
+      assert.match(session!, /^baton-session=[\w.-]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Lax$/);
+      assert.match(begun!, /^baton-sign-in-[\w-]+=; Max-Age=0; Path=\/; HttpOnly; SameSite=Lax$/, 'what the sign-in needed goes');
       const call = asPerson(service, cookiesOf(back));
       const own = await call('GET', '/keys/self');
       assert.deepEqual(
@@ -231,6 +233,23 @@ describe('A sign-in', () => {
       );
   });
 
+  test("ends the session that the browser had, whosever it was, and no other browser's [H572]", async (t) => {
+    const { service, issuer } = await start(t);
+    const [first, elsewhere] = [cookiesOf(await signIn(service, issuer)), cookiesOf(await signIn(service, issuer))];
+    const mia = { ...dana, sub: 'mia', email: 'mia@example.com', sid: 'session-of-mia' };
+    const second = cookiesOf(await signIn(service, issuer, mia, '/console', [first]));
+    const nameOf = async (cookie: string) => (await asPerson(service, cookie)('GET', '/keys/self')).body.name;
+    assert.deepEqual(await Promise.all([first, elsewhere, second].map(nameOf)), [undefined, dana.email, mia.email]);
+    const { entries } = (await service.call('GET', '/audit')).body;
+    const ended = entries.find(({ resource, action }: Record<string, string>) => resource === 'session' && action === 'deleted');
+    assert.deepEqual([ended.details.name, ended.details.ended_by], [dana.email, 'another sign-in']);
+    // A sign-in that fails ends nothing.
+    const begun = await service.call('GET', '//sign-in', { key: null });
+    const headers = { cookie: `${second}; ${cookiesOf(begun)}` };
+    assert.equal((await service.call('GET', '//sign-in/callback?code=x&state=y', { key: null, headers })).status, 400);
+    assert.equal(await nameOf(second), mia.email);
+  });
+
   test('says that the provider does not answer, and works when it does; the service is ready meanwhile', async (t) => {
     const { service, issuer, clock } = await start(t);
     issuer.state = 'down';
@@ -251,7 +270,8 @@ describe('A sign-in', () => {
       String(begun.headers['set-cookie']),
       /^__Host-baton-sign-in-\S+=\S+; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
     );
-    assert.match(String((await signIn(service, issuer)).headers['set-cookie']), /^__Host-baton-session=.*; Secure$/);
+    for (const cookie of (await signIn(service, issuer)).headers['set-cookie'] as unknown as string[])
+      assert.match(cookie, /^__Host-baton-s(ession|ign-in-\S+)=.*; Path=\/.*; Secure$/);
   });
 });
 
