@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { createHandoffClient, type Packet, type WorkHandler } from '../../src/client.ts';
+import type { Transport } from '../../src/kit/transport.ts';
+import { ClientClock } from '../support/client-dependencies.ts';
 import { adminKey, createPacket, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -93,3 +95,53 @@ test('A worker renews a lease, gives its packet back when it stops, and rejects 
     { status_code: 401 },
   );
 });
+
+/** A service that gives one packet, answers the first renewals after ten seconds, and then nothing more. */
+function fallingSilent(time: ClientClock, renewals: number): Transport {
+  const packet = { id: 'p1', status: 'claimed', revision: 2, metadata: {}, lease: { token: 't' } };
+  let [given, renewed] = [false, 0];
+  return async ({ url, signal }) => {
+    const answer = { status: 200, headers: {}, chunks: async function* () {
+      yield JSON.stringify(packet);
+    } };
+    if (url.endsWith('/claim-next') && !given) {
+      given = true;
+      return answer;
+    }
+    if (url.endsWith('/lease') && renewed < renewals) {
+      renewed += 1;
+      await time.sleep(10_000, signal);
+      return answer;
+    }
+    return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  };
+}
+
+for (const [renewals, seconds] of [
+  [0, 60],
+  // The first renewal is sent after 20 seconds, the second 20 seconds after its answer.
+  [1, 80],
+  [2, 110],
+] as const)
+  test(`A worker whose service falls silent after ${renewals} renewals ends its work when the lease does, after ${seconds} seconds [H445]`, async () => {
+    const time = new ClientClock();
+    const client = createHandoffClient({ baseUrl: 'http://localhost', apiKey: adminKey, dependencies: time, transport: fallingSilent(time, renewals) });
+    const stopping = new AbortController();
+    const errors: unknown[] = [];
+    let lost: AbortSignal | undefined;
+    const working = client.work(
+      'resolver',
+      (context) => {
+        lost = context.lost;
+        return new Promise((resolve) => lost!.addEventListener('abort', () => resolve(undefined)));
+      },
+      { signal: stopping.signal, onError: (error) => errors.push(error) },
+    );
+    await time.advance(seconds - 1);
+    assert.equal(lost!.aborted, false);
+    await time.advance(1);
+    assert.equal(lost!.aborted, true);
+    assert.match(String(errors.at(-1)), /The lease is over/);
+    stopping.abort();
+    await working;
+  });

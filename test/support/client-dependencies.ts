@@ -45,6 +45,47 @@ export class TestClientDependencies implements ClientDependencies {
   }
 }
 
+/** Dependencies of a client whose time the test moves on. */
+export class ClientClock implements ClientDependencies {
+  readonly #waits = new Set<{ at: number; end: () => void }>();
+  #now = 0;
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const wait = { at: this.#now + ms, end: resolve };
+      const stop = () => {
+        this.#waits.delete(wait);
+        reject(signal?.reason);
+      };
+      if (signal?.aborted) return stop();
+      this.#waits.add(wait);
+      signal?.addEventListener('abort', stop, { once: true });
+    });
+  }
+
+  /** Ends the waits of the next seconds one after the other, each when all that follows from those before has happened. */
+  async advance(seconds: number): Promise<void> {
+    const until = this.#now + seconds * 1000;
+    for (;;) {
+      await new Promise((resolve) => setImmediate(resolve));
+      const next = [...this.#waits].filter(({ at }) => at <= until).sort((one, other) => one.at - other.at)[0];
+      if (next === undefined) break;
+      this.#now = next.at;
+      this.#waits.delete(next);
+      next.end();
+    }
+    this.#now = until;
+  }
+
+  random(): number {
+    return 1;
+  }
+
+  newIdempotencyKey(): string {
+    return 'key';
+  }
+}
+
 /** A received request. */
 export interface Received {
   readonly method: string | undefined;

@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from baton_client import AsyncContext, AsyncHandoff, Context, Handoff
 from baton_client.handoff.types import Packet
+from baton_client.worker import Task
 from conftest import KEY, Service
 from test_client import request_for, wait_for
 
@@ -165,6 +166,43 @@ def test_a_handler_that_is_no_coroutine_function_fails_the_packet(handoff_servic
     with Handoff(handoff_service.url, KEY) as client:
         found = asyncio.run(run(client.create_packet(body=request_for("plain-function"))))
     assert found["actions"]["failed"][0]["error"].startswith("TypeError: ")
+
+
+class Clock(asyncio.SelectorEventLoop):
+    """A loop whose time moves on to the next timer as soon as nothing else is to be done."""
+
+    now = 0.0
+
+    def time(self) -> float:
+        return self.now
+
+    def _run_once(self) -> None:
+        waiting: Any = self
+        if not waiting._ready and waiting._scheduled:
+            self.now = max(self.now, waiting._scheduled[0].when())
+        super()._run_once()  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("renewals", "seconds"), [(0, 60.0), (1, 80.0), (2, 110.0)])
+def test_a_lease_that_nobody_renews_is_lost_when_it_is_over(renewals: int, seconds: float) -> None:
+    """The first renewals are answered after ten seconds, the others never."""
+    renewed: list[str] = []
+
+    class Silent:
+        async def renew_lease(self, id: str, **_: Any) -> None:
+            renewed.append(id)
+            await asyncio.sleep(10 if len(renewed) <= renewals else 1e9)
+
+    packet: Any = {"id": "p1", "lease": {"token": "t"}}
+    silent: Any = Silent()
+    task = Task(silent, "resolver", packet, 60)
+    loop = Clock()
+    try:
+        loop.run_until_complete(task.renew())
+        assert task.lost.is_set()
+        assert loop.now == pytest.approx(seconds)
+    finally:
+        loop.close()
 
 
 def test_a_worker_that_is_cancelled_gives_its_packet_back(handoff_service: Service) -> None:

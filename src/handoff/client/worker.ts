@@ -53,8 +53,6 @@ type Outcome = { readonly result: unknown } | { readonly error: unknown };
 
 /** How often the end of a packet is tried while the service is unavailable. */
 const attempts = 8;
-/** After so many failed renewals, a third of the lease apart, the lease may have ended. */
-const missedRenewals = 3;
 
 /**
  * Claims the packets for an agent and hands each to the handler, until it is stopped. Rejects when the service refuses to give any,
@@ -140,6 +138,7 @@ class Worker {
       const working = inSpan(this.#agentId, packet, () => outcomeOf(this.#handler, new HandlerContext(asker, lost.signal)), faultOf);
       const outcome = await Promise.race([working, this.#grace(done.signal)]);
       if (outcome === undefined) {
+        done.abort();
         lost.abort(new Error('The worker stops.'));
         await this.#client.releasePacket({ params: { id: packet.id }, headers: this.#headersOf(packet) });
       } else if (!lost.signal.aborted) await this.#end(packet, outcome);
@@ -160,18 +159,38 @@ class Worker {
     await this.#sleep(this.#graceSeconds * 1000, done).catch(() => undefined);
   }
 
-  /** Renews the lease until the packet has ended or the lease is lost. */
+  /** Renews the lease until the packet has ended or the lease is lost: refused, or over while no renewal was answered. */
   async #renew(packet: Packet, lost: AbortController, done: AbortSignal): Promise<void> {
-    const request = { params: { id: packet.id }, headers: this.#headersOf(packet), timeoutSeconds: this.#leaseSeconds / 3, signal: done };
-    for (let missed = 0; !lost.signal.aborted; ) {
+    const leaseMs = this.#leaseSeconds * 1000;
+    const signal = AbortSignal.any([done, lost.signal]);
+    const request = { params: { id: packet.id }, headers: this.#headersOf(packet), timeoutSeconds: this.#leaseSeconds / 3, signal };
+    /** Ends the work when a lease that begins now is over, unless it is cancelled before. */
+    const begin = (): AbortController => {
+      const renewed = new AbortController();
+      const over = () => {
+        lost.abort(new Error('The lease is over: no renewal was answered in time.'));
+        this.#onError(lost.signal.reason, packet);
+      };
+      void this.#sleep(leaseMs, AbortSignal.any([done, renewed.signal])).then(over, () => undefined);
+      return renewed;
+    };
+    let current = begin();
+    let pause = leaseMs / 3;
+    while (!lost.signal.aborted) {
+      let next: AbortController | undefined;
       try {
-        await this.#sleep((this.#leaseSeconds * 1000) / 3, done);
+        await this.#sleep(pause, signal);
+        // The service counts from when it answers, so a lease that is counted from the request never ends too late here.
+        next = begin();
         await this.#client.renewLease(request);
-        missed = 0;
+        current.abort();
+        current = next;
+        pause = leaseMs / 3;
       } catch (error) {
-        if (done.aborted) return;
-        missed += 1;
-        if (!isPassing(error) || missed >= missedRenewals) lost.abort(error);
+        next?.abort();
+        if (signal.aborted) return;
+        pause = leaseMs / 6;
+        if (!isPassing(error)) lost.abort(error);
         this.#onError(error, packet);
       }
     }

@@ -74,16 +74,25 @@ class Task:
         return f"{self.packet['id']}:{next(self._calls)}"
 
     async def renew(self) -> None:
-        """Renews the lease until it is lost."""
-        until = time.monotonic() + self.lease_seconds
+        """Renews the lease until it is lost: refused, or over while no renewal was answered."""
+        now = asyncio.get_running_loop().time
+        until = now() + self.lease_seconds
+        pause = self.lease_seconds / 3
         while not self.lost.is_set():
-            await asyncio.sleep(self.lease_seconds / 3)
+            await asyncio.sleep(min(pause, max(0.0, until - now())))
+            # The service counts from its answer: a lease counted from the request does not end too late here.
+            began = now()
             try:
-                await self.client.renew_lease(self.packet["id"], lease_token=self.token, timeout=self.lease_seconds / 3)
-                until = time.monotonic() + self.lease_seconds
-            except passing as error:
-                log.warning("The lease of %s could not be renewed: %s", self.packet["id"], error)
-                if time.monotonic() >= until:
+                await asyncio.wait_for(
+                    self.client.renew_lease(self.packet["id"], lease_token=self.token, timeout=self.lease_seconds / 3),
+                    max(0.0, until - began),
+                )
+                until = began + self.lease_seconds
+                pause = self.lease_seconds / 3
+            except (*passing, asyncio.TimeoutError) as error:
+                log.warning("The lease of %s could not be renewed: %s", self.packet["id"], error or "it is over")
+                pause = self.lease_seconds / 6
+                if now() >= until:
                     self.lost.set()
             except Exception as error:
                 log.warning("The lease of %s is lost: %s", self.packet["id"], error)
