@@ -28,7 +28,8 @@ const keepAlive = { enable: true, initialDelay: 5_000, interval: 1_000, count: 5
 
 const headers = {
   'content-type': 'text/event-stream',
-  'cache-control': 'no-store',
+  // Proxies that compress hold events back until they have enough of them, unless told not to transform.
+  'cache-control': 'no-store, no-transform',
   // Stops nginx from buffering the response.
   'x-accel-buffering': 'no',
 };

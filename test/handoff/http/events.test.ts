@@ -28,13 +28,13 @@ async function createPackets(service: TestService, count: number, changes: Recor
 
 for (const store of stores) {
   describe(`GET /events on ${store.name}`, () => {
-    test('sends every event of the tenant with its type, its id, and the envelope with the summary after the change [H151]', async (t) => {
+    test('sends every event of the tenant with its type, its id, and the envelope with the summary after the change [H151, H446]', async (t) => {
       const service = await shareService(store);
       const stream = await open(service);
       t.after(() => stream.close());
       assert.equal(stream.status, 200);
       assert.equal(stream.headers['content-type'], 'text/event-stream');
-      assert.equal(stream.headers['cache-control'], 'no-store');
+      assert.equal(stream.headers['cache-control'], 'no-store, no-transform');
       assert.equal(stream.headers['x-accel-buffering'], 'no');
       assert.equal(stream.headers['x-ratelimit-tier'], 'business');
       const connected = await stream.events.next();
