@@ -49,13 +49,20 @@ function claimOf(claims: Claims, name: string): unknown {
   }, claims);
 }
 
+/**
+ * A sign that does not show, with which two names would look like one. Joiners and the selector of emoji have their place behind
+ * an emoji, and behind a letter of a script that joins letters.
+ */
+const hidden =
+  /(?![\u200c\u200d\ufe0f])\p{Default_Ignorable_Code_Point}|(?<!\p{Extended_Pictographic}|(?![\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Inherited}])[\p{L}\p{M}])[\u200c\u200d\ufe0f]/u;
+
 const isName = (value: unknown): value is string =>
   typeof value === 'string' && value.trim() !== '' && value.length <= maxNameLength && !/\p{Cc}/u.test(value) && value.isWellFormed();
 
 /** The name that the person's answers carry; undefined: the claims have none that counts. */
 export function personName(claims: Claims, { nameClaim }: Pick<ClaimRules, 'nameClaim'>): string | undefined {
   const value = nameClaim !== undefined ? claimOf(claims, nameClaim) : isVerified(claims) ? claims.email : undefined;
-  return isName(value) ? value.trim().normalize('NFC') : undefined;
+  return isName(value) && !hidden.test(value) ? value.trim().normalize('NFC') : undefined;
 }
 
 /** Some providers send the boolean as a text. */
@@ -64,7 +71,7 @@ const isVerified = ({ email_verified }: Claims): boolean => email_verified === t
 /** Why the claims give a person no name, as a sentence for that person. */
 export const noName = ({ nameClaim }: Pick<ClaimRules, 'nameClaim'>): string =>
   nameClaim === undefined
-    ? 'The identity provider names no verified mail address for you. The operator can name another claim in SERVICE_OIDC_NAME_CLAIM.'
+    ? 'The identity provider names no verified mail address for you, or one with signs that do not show. The operator can name another claim in SERVICE_OIDC_NAME_CLAIM.'
     : `The identity provider sends no usable claim ${nameClaim} for you, which SERVICE_OIDC_NAME_CLAIM names.`;
 
 /** The groups in the claims, with the prefix. */

@@ -100,11 +100,14 @@ describe('A person who signs in', () => {
     assert.deepEqual([entries[0].resource, entries[0].actor], ['api_key', 'human:dana@example.com']);
   });
 
-  test('needs a name that the provider has verified, and that belongs to nobody else', async (t) => {
+  test('needs a name that the provider has verified, that shows all its signs, and that belongs to nobody else [H447]', async (t) => {
     const { service, issuer } = await start(t);
     const unverified = await signIn(service, issuer, { ...dana, email_verified: false });
     assert.equal(unverified.status, 403);
     assert.match(unverified.text, /SERVICE_OIDC_NAME_CLAIM/);
+    const hidden = await signIn(service, issuer, { ...dana, sub: 'somebody else', email: 'dana\u200b@example.com' });
+    assert.equal(hidden.status, 403);
+    assert.match(hidden.text, /signs that do not show/);
     assert.equal((await signIn(service, issuer)).status, 302);
     const other = { ...dana, sub: 'somebody else', email: 'DANA@example.com' };
     const refused = await signIn(service, issuer, other);
