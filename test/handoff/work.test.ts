@@ -101,9 +101,13 @@ function fallingSilent(time: ClientClock, renewals: number): Transport {
   const packet = { id: 'p1', status: 'claimed', revision: 2, metadata: {}, lease: { token: 't' } };
   let [given, renewed] = [false, 0];
   return async ({ url, signal }) => {
-    const answer = { status: 200, headers: {}, chunks: async function* () {
-      yield JSON.stringify(packet);
-    } };
+    const answer = {
+      status: 200,
+      headers: {},
+      chunks: async function* () {
+        yield JSON.stringify(packet);
+      },
+    };
     if (url.endsWith('/claim-next') && !given) {
       given = true;
       return answer;
@@ -125,7 +129,12 @@ for (const [renewals, seconds] of [
 ] as const)
   test(`A worker whose service falls silent after ${renewals} renewals ends its work when the lease does, after ${seconds} seconds [H445]`, async () => {
     const time = new ClientClock();
-    const client = createHandoffClient({ baseUrl: 'http://localhost', apiKey: adminKey, dependencies: time, transport: fallingSilent(time, renewals) });
+    const client = createHandoffClient({
+      baseUrl: 'http://localhost',
+      apiKey: adminKey,
+      dependencies: time,
+      transport: fallingSilent(time, renewals),
+    });
     const stopping = new AbortController();
     const errors: unknown[] = [];
     let lost: AbortSignal | undefined;

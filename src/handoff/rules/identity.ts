@@ -54,7 +54,7 @@ function claimOf(claims: Claims, name: string): unknown {
  * an emoji, and behind a letter of a script that joins letters.
  */
 const hidden =
-  /(?![\u200c\u200d\ufe0f])\p{Default_Ignorable_Code_Point}|(?<!\p{Extended_Pictographic}|(?![\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Inherited}])[\p{L}\p{M}])[\u200c\u200d\ufe0f]/u;
+  /(?!\u200c|\u200d|\ufe0f)\p{Default_Ignorable_Code_Point}|(?<!\p{Extended_Pictographic}|(?![\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Script=Inherited}])[\p{L}\p{M}])(?:\u200c|\u200d|\ufe0f)/u;
 
 const isName = (value: unknown): value is string =>
   typeof value === 'string' && value.trim() !== '' && value.length <= maxNameLength && !/\p{Cc}/u.test(value) && value.isWellFormed();
