@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { createExample } from '../../../src/handoff/model/examples.ts';
 import { refund, type TestConsole } from '../../support/console.ts';
 import { assertAccessible, boxOf, button, go, heading } from '../../support/dashboard.ts';
 import { adminKey, newTenant, packetRequest } from '../../support/service.ts';
@@ -63,8 +64,8 @@ export function keyTests(on: TestConsole): void {
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByText('agent:@SUM(1)').first().waitFor();
     for (const [name, pattern] of [
-      ['CSV', /^\uFEFFtimestamp,action,resource,.*\r\n[\s\S]*claimed,packet,/],
-      ['JSON Lines', /^\{.*\}\n\{[\s\S]*"claimed"/],
+      ['CSV', /^\uFEFFtimestamp,action,resource,.*\r\n[^]*claimed,packet,/],
+      ['JSON Lines', /^\{"header":.*\}\n\{"position":1,[^]*"type":"claimed"[^]*\n\{"head":.*\}\n$/],
     ] as const) {
       const [download] = await Promise.all([page.waitForEvent('download'), button(page, name).click()]);
       let text = '';
@@ -75,6 +76,52 @@ export function keyTests(on: TestConsole): void {
     await page.getByLabel('Action').fill('answer link created');
     await page.getByText('agent:@SUM(1)').first().waitFor({ state: 'detached' });
     await page.getByRole('cell', { name: 'answer link created' }).waitFor();
+  });
+
+  test('the audit log is filtered by person, key, data and time, in the address, and a download has what the filters select', async (t) => {
+    const { page, key } = await on.signIn(t, '/keys');
+    const subjects = ['customer:4711'];
+    const about = await on.call(key, 'POST', '/packets', packetRequest({ metadata: { ...createExample.metadata, subjects } }));
+    const other = await on.call(key, 'POST', '/packets', packetRequest());
+    const { id: keyId, key: second } = await on.call(key, 'POST', '/keys', { name: 'second' });
+    await on.call(second, 'POST', `/packets/${other.id}/claim`, { agent_id: 'resolver' });
+    await page.getByRole('link', { name: 'Audit' }).click();
+    const rows = page.getByRole('table', { name: 'Audit log' }).locator('tbody').getByRole('row');
+    const linkTo = ({ id }: { id: string }) => rows.getByRole('link', { name: id.slice(-8) });
+    await linkTo(other).first().waitFor();
+
+    await page.getByLabel('Data of (id)').fill('customer:4711');
+    await linkTo(other).first().waitFor({ state: 'detached' });
+    assert.equal(await rows.count(), 1);
+    await linkTo(about).waitFor();
+    assert.equal(new URL(page.url()).searchParams.get('subject'), 'customer:4711');
+    const [download] = await Promise.all([page.waitForEvent('download'), button(page, 'JSON Lines').click()]);
+    let text = '';
+    for await (const chunk of await download.createReadStream()) text += chunk;
+    const lines = text.trimEnd().split('\n');
+    const [{ header }, entry, { head }] = lines.map((line) => JSON.parse(line));
+    assert.deepEqual([lines.length, Object.keys(header.filter), entry.packet_id], [3, ['subject_digest'], about.id]);
+    assert.equal(head.tenant_id, header.tenant_id);
+
+    await page.getByLabel('Data of (id)').fill('');
+    await page.getByLabel('Key (id)').fill(keyId);
+    await page.getByRole('cell', { name: 'claimed' }).waitFor();
+    await linkTo(about).first().waitFor({ state: 'detached' });
+    assert.equal(await rows.count(), 1);
+    await page.getByLabel('Key (id)').fill('');
+    await linkTo(about).first().waitFor();
+    await page.getByLabel('Signed-in person').fill('https://idp.example nobody');
+    await page.getByText('No entries match').waitFor();
+    await page.getByLabel('Signed-in person').fill('');
+    await page.getByLabel('Before', { exact: true }).fill('2020-01-01T00:00');
+    await page.getByText('No entries match').waitFor();
+    // The filters are in the address, so a link to them shows the same.
+    await page.reload();
+    await on.enterKey(page, key);
+    await page.getByText('No entries match').waitFor();
+    await page.getByLabel('Before', { exact: true }).fill('');
+    await linkTo(about).first().waitFor();
+    await assertAccessible(page);
   });
 
   test('the key stays in memory, or in the tab if the person wants it so; it is never in an address, and a revoked key is asked for again', async (t) => {
