@@ -15,9 +15,6 @@ export const csvOf = (entries: readonly AuditEntry[]): string => csvHead + csvRo
 /** The beginning of such a file. */
 export const csvHead = `\uFEFF${columns.join(',')}\r\n`;
 
-/** A CSV file as it was sent: who decodes an answer as a text removes the byte order mark. */
-export const csvReceived = (text: string): string => (text.startsWith('\uFEFF') ? text : `\uFEFF${text}`);
-
 /** The rows of these entries, each with its line break. */
 export const csvRowsOf = (entries: readonly AuditEntry[]): string =>
   entries.map((entry) => `${columns.map((name) => cellOf(entry[name])).join(',')}\r\n`).join('');

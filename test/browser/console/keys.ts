@@ -64,8 +64,8 @@ export function keyTests(on: TestConsole): void {
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByText('agent:@SUM(1)').first().waitFor();
     for (const [name, pattern] of [
-      ['CSV', /^\uFEFFtimestamp,action,resource,.*\r\n[^]*claimed,packet,/],
-      ['JSON Lines', /^\{"header":.*\}\n\{"position":1,[^]*"type":"claimed"[^]*\n\{"head":.*\}\n$/],
+      ['CSV', /^\uFEFFtimestamp,action,resource,.*\r\n[\s\S]*claimed,packet,/],
+      ['JSON Lines', /^\{"header":.*\}\n\{"position":1,[\s\S]*"type":"claimed"[\s\S]*\n\{"head":.*\}\n$/],
     ] as const) {
       const [download] = await Promise.all([page.waitForEvent('download'), button(page, name).click()]);
       let text = '';

@@ -12,7 +12,6 @@ import type { Scope, Status } from '../../model/common.ts';
 import type { OwnKey } from '../../model/key.ts';
 import type { Packet, PacketSummary, RespondRequest } from '../../model/packet.ts';
 import type { Delivery, DeliveryStatus } from '../../model/webhook.ts';
-import { csvReceived } from '../../rules/audit-file.ts';
 import { askedStatus, claimableStatus } from '../../rules/packet-life.ts';
 import { api, consoleApi } from './api.ts';
 import { readChain } from './packet-chain.ts';
@@ -317,10 +316,8 @@ export async function readAudit(filters: AuditQuery, most: number): Promise<Audi
 }
 
 /** All entries of the audit log that match, as the text of an export, which needs the right `manage`. */
-export async function exportAudit(format: 'csv' | 'jsonl', filters: AuditQuery): Promise<string> {
-  const text = await api().exportAudit({ query: { ...filters, format } });
-  return format === 'csv' ? csvReceived(text) : text;
-}
+export const exportAudit = (format: 'csv' | 'jsonl', filters: AuditQuery): Promise<string> =>
+  api().exportAudit({ query: { ...filters, format } });
 
 /** A delivery to a webhook or a channel. */
 export type AnyDelivery = Delivery | ChannelDelivery;
