@@ -6,6 +6,7 @@ import { count, exampleId, exampleTime, milliseconds, optional, rate, whole } fr
 import { Finding } from './finding.ts';
 import { Agreement, Difference, Expected, Gateway } from './rehearsal.ts';
 import { Received, RequestShape, SentShape } from './request.ts';
+import { Outage, Timeline, TimelineRequest, TimelineSecond } from './timeline.ts';
 
 export const modes = ['simulate', 'drill', 'live', 'rehearsal'] as const;
 export const presets = ['coverage', 'healthy', 'primary_down', 'cascade', 'flap', 'blackout', 'streams'] as const;
@@ -73,6 +74,7 @@ export const TestRequest = described('The test to run.', {
       description: 'The plan of faults for every prompt, instead of a preset.',
     }),
   ),
+  timeline: optional(TimelineRequest),
   prompts: optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 32_768 }), {
       minItems: 1,
@@ -207,6 +209,7 @@ export const TestResult = described('A test and its result. While it runs, the f
   checks: Type.Array(Check, { description: 'The checks behind the verdict; empty until the test has ended.' }),
   agreement: Type.Optional(Agreement),
   differences: Type.Optional(Type.Array(Difference, { description: 'With the mode `rehearsal`: what the gateway does otherwise.' })),
+  timeline: Type.Optional(orNull(Timeline, 'With a timeline: what happened in each second. Null until the test has ended.')),
   chain: ChainDefinition,
   findings: Type.Array(Finding, {
     description: 'The findings of the import about a condition, of a provider or of none in particular, as they were at the start.',
@@ -302,4 +305,17 @@ export const testExample: TestResult = {
 };
 
 /** The schemas of tests that the API description names. */
-export const testSchemas = { InjectedFaultRequest, RequestShape, Received, TestRequest, Attempt, PromptResult, Check, TestResult };
+export const testSchemas = {
+  InjectedFaultRequest,
+  RequestShape,
+  Received,
+  Outage,
+  TimelineRequest,
+  TimelineSecond,
+  Timeline,
+  TestRequest,
+  Attempt,
+  PromptResult,
+  Check,
+  TestResult,
+};

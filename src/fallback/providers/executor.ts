@@ -1,8 +1,9 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Condition, Provider } from '../model/chain.ts';
 import type { Attempt } from '../model/test.ts';
+import type { Failure } from '../rules/conditions.ts';
 import { decide, type Engine, initialPosition, type NextStep, type Position } from '../rules/engine.ts';
-import { faultAt, type Scene } from '../rules/plan.ts';
+import { faultAt, type InjectedFault, type Scene } from '../rules/plan.ts';
 import { type Random, seeded } from '../rules/random.ts';
 import { sentShape } from '../rules/received.ts';
 import type { FinishedPrompt } from '../rules/statistics.ts';
@@ -19,6 +20,17 @@ export interface PromptRun extends RunSignals {
   readonly seed: number;
   /** The longest duration of the prompt, end to end; null for no limit. */
   readonly deadlineMs: number | null;
+}
+
+/** What the prompts of a timeline share, by times in milliseconds from its start. */
+export interface Shared {
+  /** When the prompt starts. */
+  readonly start: number;
+  isOut(provider: number, at: number): boolean;
+  /** The failure of a provider that is down. */
+  faultAt(provider: number, at: number): InjectedFault | undefined;
+  /** Remembers a failure. */
+  failed(provider: number, failure: Failure, at: number): void;
 }
 
 /**
@@ -67,12 +79,13 @@ async function followCalls(walk: Walk, first: Promise<CallResult> | null, waitin
 }
 
 /** A prompt on its way through a chain. */
-class Walk {
+export class Walk {
   readonly run: Omit<PromptRun, 'scene' | 'index' | 'prompt'>;
   readonly #scene: Scene;
   readonly #index: number;
   readonly #prompt: string;
-  readonly #inputs: { random: Random; elapsed_ms: number; deadline_ms: number | null };
+  readonly #inputs: { random: Random; elapsed_ms: number; deadline_ms: number | null; isOut?: (provider: number) => boolean };
+  readonly #shared: Shared | undefined;
   readonly #clock: PromptClock;
   readonly #position: Position;
   readonly #attempts: Attempt[] = [];
@@ -80,14 +93,21 @@ class Walk {
   #start = 0;
   #waitMs = 0;
 
-  constructor(run: Walk['run'], scene: Scene, index: number, prompt: string) {
+  constructor(run: Walk['run'], scene: Scene, index: number, prompt: string, position = initialPosition(run.engine), shared?: Shared) {
     this.run = run;
     this.#scene = scene;
     this.#index = index;
     this.#prompt = prompt;
     this.#inputs = { random: seeded(run.seed, index), elapsed_ms: 0, deadline_ms: run.deadlineMs };
     this.#clock = run.transport.begin(run);
-    this.#position = initialPosition(run.engine);
+    this.#position = position;
+    this.#shared = shared;
+    if (shared !== undefined) this.#inputs.isOut = (provider) => shared.isOut(provider, this.at());
+  }
+
+  /** The time of the timeline, or since the prompt started. */
+  at(): number {
+    return (this.#shared?.start ?? 0) + this.#clock.elapsed();
   }
 
   /** Calls the current provider. */
@@ -99,7 +119,8 @@ class Walk {
     this.#start = start;
     const timeoutMs = deadlineMs === null ? provider.timeout_ms : Math.min(provider.timeout_ms, Math.max(deadlineMs - start, 1));
     const { faults, shape } = this.#scene;
-    const fault = faults.length === 0 ? undefined : faultAt(this.#scene, { provider: current, nth: this.#nth, prompt: this.#index }, seed);
+    const planned = () => faultAt(this.#scene, { provider: current, nth: this.#nth, prompt: this.#index }, seed);
+    const fault = faults.length === 0 ? this.#shared?.faultAt(current, this.at()) : planned();
     return this.#clock.call({ provider, prompt: this.#prompt, timeoutMs, fault, shape, random: this.#inputs.random });
   }
 
@@ -114,6 +135,7 @@ class Walk {
       return { scene: this.#scene, end: null, result: promptResult(this.#index, this.#scene, attempts, elapsed, null) };
     }
     this.#inputs.elapsed_ms = elapsed;
+    this.#shared?.failed(this.#position.provider, called, this.at());
     const step = decide(engine, this.#position, called, this.#inputs);
     attempts.push(attemptOf(provider, called, this.#start, elapsed, step));
     if (step.end !== null) {
@@ -162,6 +184,13 @@ function costOf({ input_cost_per_1m, output_cost_per_1m }: Provider, { charged, 
   return (usage.input_tokens * input_cost_per_1m + usage.output_tokens * output_cost_per_1m) / 1_000_000;
 }
 
+/** The result of a prompt that no provider was called for, because all are left out; LiteLLM answers 429 then. */
+export const uncalled = (scene: Scene, index: number): FinishedPrompt => ({
+  scene,
+  end: 'exhausted',
+  result: promptResult(index, scene, [], 0, 'rate_limit'),
+});
+
 function promptResult(
   index: number,
   scene: Scene,
@@ -169,7 +198,7 @@ function promptResult(
   elapsed: number,
   error: Condition | null,
 ): FinishedPrompt['result'] {
-  const last = attempts.at(-1)!;
+  const last = attempts.at(-1);
   let retries = 0;
   let waits = 0;
   for (const { action, wait_ms } of attempts) {
@@ -180,8 +209,8 @@ function promptResult(
     index,
     scenario: scene.name,
     success: error === null,
-    served_by: error === null ? last.provider : null,
-    fallback_triggered: last.provider !== attempts[0]!.provider,
+    served_by: error === null && last !== undefined ? last.provider : null,
+    fallback_triggered: last?.provider !== attempts[0]?.provider,
     retries_used: retries,
     total_wait_ms: waits,
     latency_ms: rounded(elapsed),

@@ -1,6 +1,7 @@
 import { type Fault, faultOf, invalidRequest } from '../../kit/errors.ts';
 import { type ChainDefinition, type Condition, conditions } from '../model/chain.ts';
 import { defaultPrompts, type InjectedFaultRequest, maxPrompts, type Preset, type TestRequest } from '../model/test.ts';
+import type { Outage } from '../model/timeline.ts';
 import { withoutNulls } from './chain.ts';
 import { canFailWith, type FailureKind, isOfStream, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
 import { decide, type Engine, initialPosition } from './engine.ts';
@@ -8,6 +9,7 @@ import { seeded } from './random.ts';
 import { defaulted, pathsTo, retriesOf, rulingsOf } from './reach.ts';
 import { type Shape, shapeFaults, shapesOf } from './shapes.ts';
 import { conditionOfStream, type StreamFault, streamFaultOf, streamFaults, streamWaysOf } from './stream-faults.ts';
+import { promptsOf, timelineFaults } from './timeline.ts';
 import { listed } from './wording.ts';
 
 /** The fields of a fault that are about streams alone. */
@@ -35,22 +37,24 @@ export interface Scene {
 /** The scenes of a test, the most informative first; prompts use them in turn. */
 export type Plan = readonly Scene[];
 
-/** The preset of a test; null if the request has faults, and in `live` mode. */
-export function presetOf({ mode, preset, faults }: TestRequest): Preset | null {
-  if (mode === 'live' || faults) return null;
+/** The preset of a test; null if the request has faults or a timeline, and in `live` mode. */
+export function presetOf({ mode, preset, faults, timeline }: TestRequest): Preset | null {
+  if (mode === 'live' || faults || timeline) return null;
   return preset ?? 'coverage';
 }
 
 /** The number of prompts of a test: by default each of the given texts once, or each scene of a preset, so that it can pass. */
 export function promptCountOf(request: TestRequest, plan?: Plan): number {
-  const { prompt_count, prompts } = request;
+  const { prompt_count, prompts, timeline } = request;
+  if (timeline) return promptsOf(timeline);
   return prompt_count ?? prompts?.length ?? (presetOf(request) === null ? undefined : plan?.length) ?? defaultPrompts;
 }
 
 /** The plan of a request, for each of its shapes. @throws ServiceError 400 with all faults of the plan */
 export function planOf(engine: Engine, request: TestRequest): Plan {
-  const faults = [...shapeFaults(request), ...requestFaults(engine.chain, request)];
+  const faults = [...shapeFaults(request), ...requestFaults(engine.chain, request), ...timelineFaults(engine.chain, request)];
   if (faults.length > 0) throw invalidRequest(faults);
+  if (request.timeline) return [{ name: 'the timeline', faults: [], expects: 'either' }];
   if ((request.mode ?? 'simulate') === 'simulate') return scenesOf(engine, request, { stream: true, tools: [] });
   const plans = shapesOf(request).map((shape) => scenesOf(engine, request, shape).map((scene): Scene => ({ ...scene, shape })));
   const [first, second] = plans;
@@ -153,6 +157,12 @@ function statusHint(condition: Condition): string {
   if (statuses.length === 0) return ', which has none because no answer arrives';
   return statuses.length > 5 ? '' : `, which comes with ${listed(statuses.map(String))}`;
 }
+
+/** The failure of a timeline's outage. */
+export const outageFault = (provider: number, { condition, retry_after_ms }: Outage): InjectedFault => ({
+  ...failing(provider, usual(condition)),
+  retry_after_ms: retry_after_ms ?? null,
+});
 
 /** A fault without restrictions. */
 const always = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: Number.POSITIVE_INFINITY, probability: null };

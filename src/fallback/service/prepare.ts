@@ -4,7 +4,9 @@ import { type NewId, type RandomSource, randomFraction } from '../../kit/id.ts';
 import type { Chain, ChainDefinition } from '../model/chain.ts';
 import type { Finding } from '../model/finding.ts';
 import { type Mode, maxCalls, maxSeed, type TestRequest } from '../model/test.ts';
+import type { PromptRun } from '../providers/executor.ts';
 import { assumptions, instantSimulation } from '../providers/simulate.ts';
+import { TimelineRun } from '../providers/timeline.ts';
 import { definitionOf } from '../rules/chain.ts';
 import { createEngine, type Engine } from '../rules/engine.ts';
 import { type Plan, planOf, presetOf, promptCountOf } from '../rules/plan.ts';
@@ -100,8 +102,11 @@ export async function prepare(
     started_at: now.toISOString(),
     assumptions: [...prepared.assumptions, ...idleFaults(request, plan)],
   };
-  const record = new TestRecord(head, rehearsing?.rehearsal);
-  const run = { engine, plan, count, prompts: request.prompts ?? [defaultPrompt], seed, deadlineMs, ...prepared.run };
+  const prompts = request.prompts ?? [defaultPrompt];
+  const timeline = request.timeline ? new TimelineRun(request.timeline) : undefined;
+  const record = new TestRecord(head, { rehearsal: rehearsing?.rehearsal, timeline });
+  const play = timeline && { play: (one: PromptRun) => timeline.play(one, prompts) };
+  const run = { engine, plan, count, prompts, seed, deadlineMs, ...prepared.run, ...play };
   return { record, run, max_calls_per_prompt, rehearsing };
 }
 

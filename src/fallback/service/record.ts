@@ -1,4 +1,5 @@
 import type { PromptResult, TestProgress, TestResult, TestStatus } from '../model/test.ts';
+import type { TimelineRun } from '../providers/timeline.ts';
 import type { Engine } from '../rules/engine.ts';
 import { type FinishedPrompt, Tally } from '../rules/statistics.ts';
 import { judge } from '../rules/verdict.ts';
@@ -41,9 +42,15 @@ export class TestRecord {
   #bytes = 0;
   #stored = 0;
 
-  constructor({ id, chain_id, chain_version, chain, findings, assumptions, ...parameters }: TestParameters, rehearsal?: Rehearsal) {
+  readonly #timeline: Pick<TimelineRun, 'timeline'> | undefined;
+
+  constructor(
+    { id, chain_id, chain_version, chain, findings, assumptions, ...parameters }: TestParameters,
+    { rehearsal, timeline }: { rehearsal?: Rehearsal | undefined; timeline?: Pick<TimelineRun, 'timeline'> | undefined } = {},
+  ) {
     const { prompt_count } = parameters;
     this.#rehearsal = rehearsal;
+    this.#timeline = timeline;
     this.#tally = new Tally(chain);
     // The fields have the order of the API description; `results` is the last.
     this.head = {
@@ -62,6 +69,7 @@ export class TestRecord {
       verdict: null,
       checks: [],
       ...rehearsal?.figures(),
+      ...(timeline && { timeline: null }),
       chain,
       findings,
     };
@@ -93,7 +101,8 @@ export class TestRecord {
     const { mode, preset } = this.head;
     const rehearsed = this.#rehearsal && { ...this.#rehearsal.figures().agreement, problem: this.#rehearsal.problem };
     const judged = judge({ engine, mode, preset, tally: this.#tally, slackMs, rehearsed });
-    Object.assign(this.head, { status: 'completed', error: rehearsed?.problem ?? null, ...judged });
+    const timeline = this.#timeline && { timeline: this.#timeline.timeline };
+    Object.assign(this.head, { status: 'completed', error: rehearsed?.problem ?? null, ...judged, ...timeline });
   }
 
   /** Ends the test before all prompts have finished. */

@@ -51,6 +51,20 @@ for (const store of stores) {
       assert.equal(kept.text, answer.text);
     });
 
+    test('a timeline is in the result second by second, and is stored with it [F146]', async () => {
+      const service = await shareFallback(store);
+      const chain = await createChain(service, { cooldown: { allowed_fails: 0, window_ms: 5000, seconds: 5 } });
+      const outages = [{ provider: chain.providers[0].name, from_s: 2, to_s: 4, condition: 'server_error' }];
+      const body = { seed: 7, timeline: { rate_per_minute: 60, seconds: 12, outages } };
+      const result = await run(service, chain.id, body);
+      const { preset, prompt_count, verdict, timeline } = result;
+      assert.deepEqual([preset, prompt_count, verdict, timeline?.seconds.length, timeline?.first_back_s], [null, 12, 'pass', 12, 8]);
+      assert.deepEqual((await ended(service, result.id)).timeline, timeline);
+      const refused = await service.call('POST', `/chains/${chain.id}/test`, { body: { mode: 'drill', ...body } });
+      assert.equal(refused.status, 400);
+      assert.match(refused.text, /timeline is only for the mode simulate/);
+    });
+
     test('without a body it has a prompt for each scene, passes, and has a seed that reproduces the result', async () => {
       const service = await shareFallback(store);
       const chain = await createChain(service);
