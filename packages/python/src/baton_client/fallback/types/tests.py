@@ -79,6 +79,79 @@ class ReceivedToolCalls(TypedDict):
     """Whether its arguments are JSON."""
 
 
+class Outage(TypedDict):
+    """A failure of a provider that lasts."""
+
+    provider: str
+    """The name of the provider that fails."""
+    from_s: int
+    """The second in which it begins."""
+    to_s: int
+    """The second in which it is over."""
+    condition: Conditions
+    """How it fails."""
+    retry_after_ms: NotRequired[int | None]
+
+
+class TimelineRequest(TypedDict):
+    """Prompts at a steady rate through a chain with its cool-downs, while providers fail for a
+    while.
+    """
+
+    rate_per_minute: int
+    """The prompts of a minute, evenly spaced; the first one is at 0."""
+    seconds: int
+    """How long prompts are sent."""
+    outages: list[Outage]
+    """The failures; at a provider, the first one that matches decides."""
+
+
+class TimelineSecond(TypedDict):
+    second: int
+    """The second, from 0. Those after the last prompt are only listed if they have calls."""
+    calls: list[TimelineSecondCalls]
+    out: list[TimelineSecondOut]
+    failed: int
+    """The prompts begun in this second that were lost."""
+    slow: int
+    """The prompts begun in this second that were served after a failed call."""
+
+
+class TimelineSecondCalls(TypedDict):
+    provider: str
+    """The provider that was called in this second."""
+    condition: Conditions | None
+    """How it failed; null if it answered."""
+
+
+class TimelineSecondOut(TypedDict):
+    provider: str
+    """A provider that is left out by its cool-down, for some of this second."""
+    until_s: float
+    """When it is back."""
+
+
+class Timeline(TypedDict):
+    """What a test with a timeline did, second by second."""
+
+    seconds: list[TimelineSecond]
+    only_last: list[TimelineOnlyLast]
+    """When all providers but the last one were left out or failed."""
+    first_back_s: float | None
+    """When the first provider answered for the first time after its last failure; null if it did
+    not fail, or did not answer again.
+    """
+    cost: float | None
+    """The cost of all calls in US dollars; null if a price or the tokens are unknown."""
+
+
+class TimelineOnlyLast(TypedDict):
+    from_s: float
+    """The begin."""
+    to_s: float
+    """The end."""
+
+
 class TestRequest(TypedDict):
     """The test to run."""
 
@@ -87,6 +160,7 @@ class TestRequest(TypedDict):
     preset: NotRequired[Preset | None]
     seed: NotRequired[int | None]
     faults: NotRequired[list[InjectedFaultRequest] | None]
+    timeline: NotRequired[TimelineRequest | None]
     prompts: NotRequired[list[str] | None]
     deadline_ms: NotRequired[int | None]
     stream: NotRequired[bool | None]
@@ -247,6 +321,8 @@ class TestResult(TypedDict):
     agreement: NotRequired[Agreement]
     differences: NotRequired[list[Difference]]
     """With the mode `rehearsal`: what the gateway does otherwise."""
+    timeline: NotRequired[Timeline | None]
+    """With a timeline: what happened in each second. Null until the test has ended."""
     chain: ChainDefinition
     findings: list[Finding]
     """The findings of the import about a condition, of a provider or of none in particular, as
@@ -324,14 +400,8 @@ class Expected(TypedDict):
 
     served_by: str | None
     """Who answers; null if nobody does."""
-    attempts: list[ExpectedAttempts]
+    attempts: list[TimelineSecondCalls]
     """The calls, in order."""
-
-
-class ExpectedAttempts(TypedDict):
-    provider: str
-    condition: Conditions | None
-    """The failure; null for an answer."""
 
 
 class Agreement(TypedDict):
