@@ -5,7 +5,7 @@ import { notFound, ServiceError } from '../../kit/errors.ts';
 import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
 import { nameKey } from '../model/people.ts';
 import type { Session } from '../model/session.ts';
-import { type ClaimRules, groupsIn, noName, personName } from '../rules/identity.ts';
+import { type ClaimRules, grantedTo, groupsIn, noName, personName } from '../rules/identity.ts';
 import { hasRight, requireRight } from '../rules/rights.ts';
 import { type Caller, callerOfPerson, provenanceOf } from '../service/authentication.ts';
 import { auditRecord } from '../service/trail.ts';
@@ -244,11 +244,14 @@ export class Sessions {
     });
   }
 
-  /** Whether the session of a caller is still open. */
-  async isValid({ tenant_id, credential = '' }: Caller): Promise<boolean> {
-    const { store, clock, times } = this.#parts;
+  /** Whether the session of a caller is still open, and its person has all rights that the caller had. */
+  async isValid({ tenant_id, credential = '', scopes, admin }: Caller): Promise<boolean> {
+    const { store, clock, times, rules } = this.#parts;
     const session = await store.sessions.byHash(tenant_id, credential);
     if (session === undefined) return false;
+    const granted = grantedTo(session.groups, rules);
+    // A stream judges its caller once, when it is opened; it is opened again with the rights that are left.
+    if ((admin && !granted.admin) || !scopes?.every((scope) => granted.scopes.includes(scope))) return false;
     const now = clock().getTime();
     // Whoever listens is not idle, but has to be known to the provider.
     const isChecked = this.#kept(session).refreshToken === undefined || now - Date.parse(session.checked_at) < checkBeforeMs + checkingMs;

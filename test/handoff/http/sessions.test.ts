@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
+import type { JWTPayload } from 'jose';
 
 import { asPerson, cookiesOf, dana, publicUrl, signIn, signInSettings, startIssuer, type TestIssuer } from '../../support/issuer.ts';
 import { question } from '../../support/life.ts';
 import { createPacket, startService, TestClock, type TestService } from '../../support/service.ts';
 import { inMemory, type TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
+import { listenTo, openEvents, openSocket } from '../../support/streams.ts';
 
 interface Started {
   readonly service: TestService;
@@ -414,6 +416,72 @@ describe('A session', () => {
     assert.equal((await asPerson(second, cookie)('GET', '/keys/self')).status, 200);
     await service.call('POST', '//sign-out', { key: null, headers: { cookie, origin: publicUrl } });
     assert.equal((await asPerson(second, cookie)('GET', '/keys/self')).status, 401);
+  });
+});
+
+describe('A stream', () => {
+  test('ends with its session or token: signed out, less rights, suspended, not asked for again, expired [H573]', async (t) => {
+    const rights = '{"idp:ops": ["read", "respond"], "idp:readers": ["read"]}';
+    const { service, issuer, clock } = await start(t, { settings: { SERVICE_OIDC_RIGHTS: rights } });
+    const address = await service.handoff.start();
+    /** An open stream of each kind, with these headers. */
+    const streams = async (headers: Record<string, string>) => {
+      const [events, socket] = await Promise.all([listenTo(t, address, '', headers), openSocket(address, '', headers)]);
+      t.after(() => socket.socket.terminate());
+      return { events, socket };
+    };
+    const ended = async ({ events, socket }: Awaited<ReturnType<typeof streams>>, why: string) => {
+      await service.handoff.runOnce.recheck();
+      await events.ended;
+      assert.equal((await socket.closed).code, 4001, why);
+    };
+    const open = async (claims: JWTPayload = dana) => {
+      const cookie = cookiesOf(await signIn(service, issuer, claims));
+      return { cookie, call: asPerson(service, cookie), ...(await streams({ cookie, origin: publicUrl })) };
+    };
+    const hears = async ({ events }: Awaited<ReturnType<typeof streams>>) => {
+      await service.handoff.runOnce.recheck();
+      const { id } = await createPacket(service);
+      assert.equal((await events.events.next()).data.packet_id, id);
+    };
+
+    const out = await open();
+    await hears(out);
+    await service.call('POST', '//sign-out', { key: null, headers: { cookie: out.cookie, origin: publicUrl } });
+    await ended(out, 'signed out');
+
+    // The groups are asked for with a request, within 15 minutes; a person may keep the session and lose the right to listen.
+    const moved = await open();
+    for (const token of issuer.people.keys()) issuer.people.set(token, { ...dana, groups: [] });
+    clock.turn(15 * 60);
+    assert.equal((await moved.call('GET', '/packets')).status, 403);
+    await ended(moved, 'no group with the right');
+    const refused = await openEvents(address, '', { cookie: moved.cookie, origin: publicUrl });
+    assert.equal(refused.status, 403);
+
+    const silent = await open();
+    clock.turn(15 * 60);
+    await hears(silent);
+    clock.turn(31);
+    await ended(silent, 'the provider was not asked');
+
+    const mia = await open({ ...dana, sub: 'mia', email: 'mia@example.com', sid: 'of-mia' });
+    const claims = { scope: 'baton:read', groups: ['readers'], sub: 'mia', email: 'mia@example.com', email_verified: true };
+    const authorization = `Bearer ${await issuer.token(publicUrl, { claims })}`;
+    const byToken = await streams({ authorization });
+    await hears(byToken);
+    assert.equal((await service.call('POST', '/people/mia@example.com/suspend')).status, 200);
+    await ended(mia, 'suspended');
+    await ended(byToken, 'suspended, with a token');
+
+    const ofProgram = { authorization: `Bearer ${await issuer.token(publicUrl, { claims: { scope: 'baton:read', groups: ['readers'] } })}` };
+    const short = await streams(ofProgram);
+    // Five minutes, and one by which clocks may differ.
+    clock.turn(359);
+    await hears(short);
+    clock.turn(1);
+    await ended(short, 'the token has expired');
+    assert.equal((await openEvents(address, '', ofProgram)).status, 401);
   });
 });
 
