@@ -474,7 +474,9 @@ describe('A stream', () => {
     await ended(mia, 'suspended');
     await ended(byToken, 'suspended, with a token');
 
-    const ofProgram = { authorization: `Bearer ${await issuer.token(publicUrl, { claims: { scope: 'baton:read', groups: ['readers'] } })}` };
+    const ofProgram = {
+      authorization: `Bearer ${await issuer.token(publicUrl, { claims: { scope: 'baton:read', groups: ['readers'] } })}`,
+    };
     const short = await streams(ofProgram);
     // Five minutes, and one by which clocks may differ.
     clock.turn(359);
