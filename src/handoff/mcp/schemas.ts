@@ -47,6 +47,14 @@ const ifRevision = optional(Type.Integer({ minimum: 1, description: 'Change the 
 const waitSeconds = optional(
   Type.Integer({ minimum: 0, maximum: maxWaitSeconds, description: `How long to wait, up to ${maxWaitSeconds}, which is the default.` }),
 );
+const waitForPacket = optional(
+  Type.Integer({
+    minimum: 0,
+    // As over HTTP, so that a value that is right there is right here.
+    maximum: 60,
+    description: `How long to wait if no packet is available; the call ends after ${maxWaitSeconds} seconds in any case.`,
+  }),
+);
 const idempotencyKey = optional(
   Type.String({ minLength: 1, maxLength: 255, description: 'A repeated call with the same key gets the first answer again.' }),
 );
@@ -77,7 +85,7 @@ export const inputs = {
   claim_next: object({
     ...holder,
     target_agent: ClaimNextRequest.properties.target_agent,
-    ...{ tags, priorities: wanted, order, wait_seconds: ClaimNextRequest.properties.wait_seconds, lease_seconds: leaseSeconds },
+    ...{ tags, priorities: wanted, order, wait_seconds: waitForPacket, lease_seconds: leaseSeconds },
     idempotency_key: idempotencyKey,
   }),
   claim: object({ packet_id: packetId, ...holder, lease_seconds: leaseSeconds, idempotency_key: idempotencyKey }),

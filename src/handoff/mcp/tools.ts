@@ -82,10 +82,11 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     output: outputs.claimed,
     waitsFor: 0,
     annotations: writes,
-    run: async ({ idempotency_key, lease_seconds, ...args }, session) => {
+    run: async ({ idempotency_key, lease_seconds, wait_seconds: asked = 0, ...args }, session) => {
       const agent_id = agentOf(session, args.agent_id);
       const names = { agent: agent_id, idempotency_key };
-      const packet = await session.call(routes.claimNext, { body: { ...args, ...leaseOf(lease_seconds), agent_id }, names });
+      const wait_seconds = Math.min(asked, maxWaitSeconds);
+      const packet = await session.call(routes.claimNext, { body: { ...args, ...leaseOf(lease_seconds), wait_seconds, agent_id }, names });
       if (packet === undefined) return { structured: { packet: null }, text: 'No packet waits for you now.' };
       return { structured: { packet }, text: await claimedText(session, packet) };
     },

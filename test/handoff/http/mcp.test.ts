@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { tools } from '../../../src/handoff/mcp/tools.ts';
 import { unknownId } from '../../support/life.ts';
 import { callTool, mcp, mcpRequest, messagesOf, revisions } from '../../support/mcp.ts';
 import { createPacket, newTenant } from '../../support/service.ts';
@@ -129,6 +130,13 @@ describe('POST /mcp', () => {
     await waiting(service, 1);
     service.clock.turn(1);
     assert.deepEqual((await asked).structuredContent.reason, 'timed_out');
+  });
+
+  test('waits for a packet no longer than clients wait for an answer [H448]', async () => {
+    const waits: unknown[] = [];
+    const call = async (_: unknown, { body }: { body: { wait_seconds: number } }) => void waits.push(body.wait_seconds);
+    for (const args of [{}, { wait_seconds: 54 }, { wait_seconds: 60 }]) await tools.claim_next.run(args as never, { agentId: 'resolver', call } as never);
+    assert.deepEqual(waits, [0, 54, 55]);
   });
 
   test('answers a message of another form than its method takes with the error of JSON-RPC for it [H106]', async () => {
