@@ -135,7 +135,8 @@ describe('POST /mcp', () => {
   test('waits for a packet no longer than clients wait for an answer [H448]', async () => {
     const waits: unknown[] = [];
     const call = async (_: unknown, { body }: { body: { wait_seconds: number } }) => void waits.push(body.wait_seconds);
-    for (const args of [{}, { wait_seconds: 54 }, { wait_seconds: 60 }]) await tools.claim_next.run(args as never, { agentId: 'resolver', call } as never);
+    for (const args of [{}, { wait_seconds: 54 }, { wait_seconds: 60 }])
+      await tools.claim_next.run(args as never, { agentId: 'resolver', call } as never);
     assert.deepEqual(waits, [0, 54, 55]);
   });
 
