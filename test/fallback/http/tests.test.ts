@@ -60,9 +60,9 @@ for (const store of stores) {
       const { preset, prompt_count, verdict, timeline } = result;
       assert.deepEqual([preset, prompt_count, verdict, timeline?.seconds.length, timeline?.first_back_s], [null, 12, 'pass', 12, 8]);
       assert.deepEqual((await ended(service, result.id)).timeline, timeline);
-      const refused = await service.call('POST', `/chains/${chain.id}/test`, { body: { mode: 'drill', ...body } });
+      const refused = await service.call('POST', `/chains/${chain.id}/test`, { body: { preset: 'flap', ...body } });
       assert.equal(refused.status, 400);
-      assert.match(refused.text, /timeline is only for the mode simulate/);
+      assert.match(refused.text, /preset cannot be given together with timeline/);
     });
 
     test('without a body it has a prompt for each scene, passes, and has a seed that reproduces the result', async () => {
