@@ -84,13 +84,13 @@ const erasureRoutes = routeTable('erasures', {
     access: 'erase',
     summary: 'Erase packets',
     description:
-      'Erases the content of all packets that hold data of a person, or of those named: conversations, questions, answers, details of their entries in the audit log, deliveries, index entries. The packets stay, with their ids, statuses and times. The work goes on in the background, also after a restart; `GET /erasures/{id}` has its receipt.',
+      'Erases the content of all packets that hold data of a person, or of those named: conversations, questions, answers, details of their entries in the audit log, deliveries, index entries. The packets stay, with their ids, statuses and times. The work goes on in the background, also after a restart; `GET /erasures/{id}` has its receipt. 409 while a schedule makes packets about the person.',
     body: ErasureRequest,
     bodyExample: { subject: 'customer:4711', reason: 'Request of 1 March' },
     nullIsAbsent: true,
     responses: {
       202: { schema: Erasure, description: 'The erasure, which goes on in the background.', example: queued },
-      ...failing(400, 401, 403, 413, 415, 429),
+      ...failing(400, 401, 403, 409, 413, 415, 429),
     },
   }),
   listErasures: defineRoute({

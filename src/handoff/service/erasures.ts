@@ -1,6 +1,8 @@
-import { invalid, notFound } from '../../kit/errors.ts';
+import { conflict, invalid, notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/id.ts';
+import { readJson } from '../../kit/json.ts';
 import type { Erasure, ErasureRequest } from '../model/erasure.ts';
+import type { ScheduleRequest } from '../model/schedule.ts';
 import { noProgress, receiptDigest } from '../rules/receipt.ts';
 import { subjectDigest } from '../rules/subjects.ts';
 import type { StoredErasure } from '../store/erasures.ts';
@@ -11,6 +13,7 @@ import { readCursor, writeCursor } from './cursor.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { requireOneWay } from './filters.ts';
 import type { PacketViews } from './packet-views.ts';
+import { maxSchedules } from './schedules.ts';
 import { auditRecord } from './trail.ts';
 
 interface ErasureDependencies extends ServiceDependencies {
@@ -31,11 +34,23 @@ const retentionActor = 'system:retention';
 /** The operations on erasures, and the steps in which they are carried out. */
 export function createErasureService({ store, clock, newId, views, retentionDays }: ErasureDependencies) {
   let knownVersion: number | undefined;
+
+  /** Requires that no schedule makes packets about a person, also none that the caller does not see. @throws ServiceError 409 */
+  async function requireUnscheduled(tenant: number, subject: string): Promise<void> {
+    const { rows } = await store.whole(tenant).schedules.page({ limit: maxSchedules, offset: 0 });
+    const names = rows.filter(({ document }) => subjectsOf(document).includes(subject)).map(({ name }) => name);
+    if (names.length > 0)
+      throw conflict(
+        `Schedules make packets about this person: ${names.join(', ')}. Remove them, or the person from their packet.metadata.subjects, first.`,
+      );
+  }
+
   return {
     async create(caller: Caller, request: ErasureRequest): Promise<Erasure> {
       const { subject, packet_ids, reason } = request;
       if ((subject === undefined) === (packet_ids === undefined))
         throw invalid(subject === undefined ? 'subject' : 'packet_ids', 'Send either subject or packet_ids.');
+      if (subject !== undefined) await requireUnscheduled(caller.tenant_number, subject);
       const { erasures } = store.of(caller);
       const ids = [...new Set((packet_ids ?? []).map((id) => id.toLowerCase()))];
       const remaining = await erasures.known(ids.filter(isId));
@@ -143,6 +158,12 @@ export function createErasureService({ store, clock, newId, views, retentionDays
 }
 
 export type ErasureService = ReturnType<typeof createErasureService>;
+
+/** The people whose data the packets of a schedule hold. */
+const subjectsOf = (document: string): readonly string[] => {
+  const { packet } = readJson<Pick<ScheduleRequest, 'packet'>>(document);
+  return packet.metadata.subjects ?? [];
+};
 
 const erasedSoFar = ({ progress }: StoredErasure): number => progress.rows.packets ?? 0;
 

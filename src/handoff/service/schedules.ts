@@ -18,7 +18,10 @@ import { actingFor } from './change.ts';
 import { type CreateAnswer, type CreateOptions, type CreationDependencies, createIn, createUnder, unknownParent } from './create.ts';
 import { type Beside, createDocumentService, type DocumentNoun, isDocumentName, type Preconditions } from './documents.ts';
 
-const scheduleNoun: DocumentNoun = { kind: 'schedule', what: 'schedule', many: 'schedules', field: 'name', most: 100 };
+/** The most schedules of a tenant. */
+export const maxSchedules = 100;
+
+const scheduleNoun: DocumentNoun = { kind: 'schedule', what: 'schedule', many: 'schedules', field: 'name', most: maxSchedules };
 
 /** The largest packet of a schedule, as bytes of its JSON: lists have them all. */
 const maxPacketBytes = 64 * 1024;

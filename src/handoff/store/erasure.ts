@@ -51,7 +51,7 @@ export const places: Record<keyof Tables, Place> = {
   heads: { none: 'digests, which tell nothing of details without their salt' },
   counters: { none: 'numbers' },
   agents: { none: 'when agents were seen' },
-  documents: { none: 'contracts, policies, groups, delegations and schedules, which operators write' },
+  documents: { none: 'contracts, policies, groups, delegations, and schedules, which may not name a person who is erased' },
   schedules: { none: 'when schedules run, and the ids of their last packets' },
   erasures: { none: 'why packets were erased, and the digest of the id of the person' },
 };

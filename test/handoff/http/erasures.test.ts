@@ -3,9 +3,11 @@ import { hash, randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
 
 import { createExample } from '../../../src/handoff/model/examples.ts';
+import type { ScheduleRequest } from '../../../src/handoff/model/schedule.ts';
 import { canonicalJson } from '../../../src/handoff/rules/canonical-json.ts';
 import { ChainCheck } from '../../../src/handoff/rules/chain-check.ts';
 import { a2a, messageOf } from '../../support/a2a.ts';
+import { bodies } from '../../support/bodies.ts';
 import { claimant, historyOf, packetIn, question, unknownId } from '../../support/life.ts';
 import { createPacket, packetRequest } from '../../support/service.ts';
 import { type SharedService, shareService } from '../../support/shared.ts';
@@ -183,6 +185,35 @@ for (const store of stores) {
         assert.equal(refused.body.field, field);
       }
       assert.equal((await service.call('GET', '/erasures?cursor=x')).status, 400);
+    });
+
+    test('409: a person is not erased while a schedule makes packets about the person [H613]', async () => {
+      const service = await shareService(store);
+      const { packet, ...schedule } = bodies.putSchedule as unknown as ScheduleRequest;
+      const put = (name: string, subjects: string[], more = {}) => {
+        const named = { ...packet, metadata: { ...packet.metadata, subjects } };
+        return service.call('PUT', `/schedules/${name}`, { body: { ...schedule, ...more, packet: named } });
+      };
+      for (const [name, subjects] of [
+        ['call', ['customer:1', 'customer:2']],
+        ['off', ['customer:1']],
+        ['other', ['customer:2']],
+      ] as const)
+        assert.equal((await put(name, [...subjects], { active: name !== 'off' })).status, 201);
+      const body = { subject: 'customer:1', reason: 'Request' };
+      // Also for a key that does not see the schedules.
+      const own = { name: 'own', scopes: ['read', 'erase'], sees: 'own', agents: ['nobody'] };
+      const { body: made } = await service.call('POST', '/keys', { body: own });
+      for (const key of [service.key, made.key]) {
+        const refused = await service.call('POST', '/erasures', { body, key });
+        assert.deepEqual([refused.status, refused.body.code], [409, 'CONFLICT']);
+        assert.match(refused.body.detail, /^Schedules make packets about this person: call, off\. Remove them/);
+      }
+      assert.equal((await service.call('GET', '/erasures')).body.total, 0);
+      assert.equal((await service.call('DELETE', '/schedules/off')).status, 204);
+      assert.equal((await put('call', ['customer:2'])).status, 200);
+      await erase(service, { subject: 'customer:1' });
+      for (const name of ['call', 'other']) await service.call('DELETE', `/schedules/${name}`);
     });
 
     test('many packets are erased in steps, with those that come meanwhile, and a list of erasures is read page by page [H605]', async () => {

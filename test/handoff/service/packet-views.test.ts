@@ -89,3 +89,26 @@ test('a thousand who ask for the same packet at once share the query of its revi
   assert.ok(slow.stamps <= 3, `${slow.stamps}`);
   assert.equal(slow.finds, 1);
 });
+
+test('what is forgotten is read again, also by a read that had begun before, which is not kept', async () => {
+  const slow = new SlowStore();
+  const views = createPacketViews(slow, new Turns());
+  const view = () => slow.finish(views.of({ tenant_number: 1 }, 'packet'));
+  await view();
+  await view();
+  assert.equal(slow.finds, 1);
+  views.forget();
+  await view();
+  assert.equal(slow.finds, 2);
+
+  const begun = views.of({ tenant_number: 1 }, 'another');
+  await until(() => {
+    slow.endStamps();
+    return slow.finding.length === 1;
+  });
+  views.forget();
+  await slow.finish(begun);
+  assert.equal(slow.finds, 3);
+  await slow.finish(views.of({ tenant_number: 1 }, 'another'));
+  assert.equal(slow.finds, 4);
+});
