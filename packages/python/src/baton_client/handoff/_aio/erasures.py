@@ -23,7 +23,7 @@ class Erasures(AsyncConnection):
         conversations, questions, answers, details of their entries in the audit log,
         deliveries, index entries. The packets stay, with their ids, statuses and times. The
         work goes on in the background, also after a restart; `GET /erasures/{id}` has its
-        receipt.
+        receipt. 409 while a schedule makes packets about the person.
 
         Needs a key with the scope `erase`.
 
