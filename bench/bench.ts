@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 
+import { approvals } from './cases/approvals.ts';
 import { claim } from './cases/claim.ts';
 import { contracts } from './cases/contracts.ts';
 import { cost } from './cases/cost.ts';
@@ -29,6 +30,7 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   list,
   claim,
   cost,
+  approvals,
   work,
   search,
   searches,

@@ -1,3 +1,4 @@
+import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { type Fault, invalid, invalidRequest } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
@@ -15,7 +16,7 @@ import type { Caller } from './authentication.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { createDocumentService, type DocumentNoun, type Preconditions, versionName } from './documents.ts';
 import type { PacketViews } from './packet-views.ts';
-import { PolicyCache, storedPolicy } from './policy-cache.ts';
+import { PolicyCache, type StoredPolicy, storedPolicy } from './policy-cache.ts';
 import { createStandingService } from './standing.ts';
 
 interface PolicyServiceDependencies extends Omit<ServiceDependencies, 'newId'> {
@@ -36,6 +37,10 @@ const maxPolicyBytes = 64 * 1024;
 export function createPolicyService({ store, clock, turns, checks, views }: PolicyServiceDependencies) {
   const documents = createDocumentService({ store, clock });
   const cache = new PolicyCache({ store, turns, checks });
+
+  /** What policies say to an action, by the engine where they need it. */
+  const judgement = (tenant: number, policies: readonly StoredPolicy[], subject: Subject): Awaitable<Judgement> =>
+    cache.judgeNow(policies, subject) ?? cache.ready(tenant, policies, subject).then((ready) => judge(ready, subject));
 
   /** The policy of a document, with the warnings about its groups as they are now. */
   async function shown(caller: Caller, stored: StoredDocument): Promise<Policy> {
@@ -94,17 +99,14 @@ export function createPolicyService({ store, clock, turns, checks, views }: Poli
     of: (tenant: number) => cache.of(tenant),
 
     /** What the policies of a tenant say to an action. */
-    async judge(tenant: number, subject: Subject): Promise<Judgement> {
-      const { policies } = await cache.of(tenant);
-      return judge(await cache.ready(tenant, policies, subject), subject);
-    },
+    judge: (tenant: number, subject: Subject): Awaitable<Judgement> => andThen(cache.of(tenant), ({ policies }) => judgement(tenant, policies, subject)),
 
     /** What one version of a policy says to an action, also after it was replaced or removed. */
     async judgeByVersion(tenant: number, { name, version }: { name: string; version: number }, subject: Subject): Promise<Judgement> {
       const stored = await store.whole(tenant).documents.find('policy_version', versionName(name, version));
       if (stored === undefined) throw new Error('A version of a policy is missing.');
       const policy = { ...storedPolicy({ ...stored, name, version }), mode: 'enforce' as const };
-      return judge(await cache.ready(tenant, [policy], subject), subject);
+      return judgement(tenant, [policy], subject);
     },
 
     /** What a policy, stored or given, would have decided about past actions. Nothing is written. @throws ServiceError 400, 404 */
@@ -120,7 +122,7 @@ export function createPolicyService({ store, clock, turns, checks, views }: Poli
         if (view === undefined) continue;
         const { question, asked, answer } = readJson(record) as AskedRecord & { answer: Answer };
         const subject = subjectOf(view.packet, question.action!, question.action!.arguments, asked.asked_by.agent_id);
-        const { verdict } = judge(await cache.ready(caller.tenant_number, [policy], subject), subject);
+        const { verdict } = await judgement(caller.tenant_number, [policy], subject);
         if (verdict !== null) addReplayed(found, packet_id, replayOf(verdict, answer.decision!), verdict.rule);
       }
       return found;

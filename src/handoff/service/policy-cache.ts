@@ -7,7 +7,8 @@ import type { Group } from '../model/group.ts';
 import type { PolicyRequest, Rule } from '../model/policy.ts';
 import type { Absence, People } from '../rules/approval.ts';
 import type { Remembered } from '../rules/approving.ts';
-import { inOrder, type JudgedPolicy, matching, type Subject } from '../rules/policy.ts';
+import { inOrder, type JudgedPolicy, type Judgement, judge, matching, type Subject } from '../rules/policy.ts';
+import { quickFit } from '../rules/quick-fit.ts';
 import { strictSchema } from '../rules/strict-schema.ts';
 import type { StoredDocument } from '../store/documents.ts';
 import type { StoredPerson } from '../store/people.ts';
@@ -52,7 +53,7 @@ interface PolicyCacheDependencies {
 export class PolicyCache {
   readonly #parts: PolicyCacheDependencies;
   #published = new Map<number, Awaitable<Published>>();
-  readonly #schemas = new WeakMap<Rule, string>();
+  readonly #schemas = new WeakMap<Rule, { readonly schema: unknown; readonly text: string }>();
 
   constructor(parts: PolicyCacheDependencies) {
     this.#parts = parts;
@@ -101,6 +102,28 @@ export class PolicyCache {
   }
 
   /**
+   * What the policies say to a subject, if their rules tell so without the engine; undefined otherwise. It does not say which part of a
+   * subject does not fit a rule.
+   */
+  judgeNow(policies: readonly StoredPolicy[], subject: Subject): Judgement | undefined {
+    const misfits = new Map<StoredPolicy, (string | undefined)[]>();
+    for (const policy of matching(policies, subject)) {
+      const found: (string | undefined)[] = [];
+      misfits.set(policy, found);
+      for (const rule of policy.rules) {
+        const fits = rule.when === undefined || quickFit(this.#schemaOf(rule).schema, subject);
+        if (fits === undefined) return undefined;
+        found.push(fits ? undefined : 'when');
+        if (fits) break;
+      }
+    }
+    return judge(
+      policies.map((policy) => ({ ...policy, misfit: (rule) => misfits.get(policy)?.[rule] })),
+      subject,
+    );
+  }
+
+  /**
    * The policies, of which those whose `match` fits a subject are ready to judge it: their rules are checked up to the first that fits.
    * @throws ServiceError 503 when too many checks wait
    */
@@ -124,20 +147,21 @@ export class PolicyCache {
   /** The first part of a subject, as JSON, that a rule does not fit; undefined if it fits, null if the check took too many steps. */
   async #misfitOf(owner: number, rule: Rule, value: string): Promise<string | null | undefined> {
     if (rule.when === undefined) return undefined;
-    const schema = this.#schemaOf(rule);
+    const { text: schema } = this.#schemaOf(rule);
     const { faults, ranOut } = await this.#parts.checks.check({ owner, schema, value, whole: 'The action' });
     if (ranOut) return null;
     const [first] = faults;
     return first === undefined ? undefined : first.field || 'when';
   }
 
-  /** The schema of a rule, as JSON. */
-  #schemaOf(rule: Rule): string {
+  /** The schema by which a rule is judged, also as JSON. */
+  #schemaOf(rule: Rule): { readonly schema: unknown; readonly text: string } {
     const known = this.#schemas.get(rule);
     if (known !== undefined) return known;
-    const schema = JSON.stringify('approve' in rule.then ? strictSchema(rule.when, 'when').schema : rule.when);
-    this.#schemas.set(rule, schema);
-    return schema;
+    const schema = 'approve' in rule.then ? strictSchema(rule.when, 'when').schema : rule.when;
+    const own = { schema, text: JSON.stringify(schema) };
+    this.#schemas.set(rule, own);
+    return own;
   }
 }
 

@@ -11,6 +11,7 @@ import {
   policyWarnings,
   type Subject,
 } from '../../../src/handoff/rules/policy.ts';
+import { quickFit } from '../../../src/handoff/rules/quick-fit.ts';
 import { strictSchema } from '../../../src/handoff/rules/strict-schema.ts';
 
 const subject: Subject = {
@@ -198,4 +199,54 @@ describe('A rule that approves', () => {
       { numRuns: 40 },
     );
   });
+});
+
+test('What is judged without the engine of contracts is what the engine says [H418]', () => {
+  const name = fc.constantFrom('a', 'b', 'toString', '__proto__');
+  const scalar = fc.oneof(fc.integer({ min: -2, max: 2 }), fc.constantFrom('', 'x', '2', true, null, 0.5, -0));
+  const values = fc.letrec((tie) => ({
+    node: fc.oneof({ maxDepth: 3 }, scalar, fc.array(tie('node'), { maxLength: 2 }), fc.dictionary(name, tie('node'), { maxKeys: 3 })),
+  })).node;
+  const type = fc.constantFrom('object', 'array', 'string', 'number', 'integer', 'boolean', 'null');
+  const bound = fc.integer({ min: -2, max: 2 });
+  const schemas = fc.letrec((tie) => ({
+    node: fc.oneof(
+      { maxDepth: 3 },
+      fc.boolean(),
+      fc.record({ type: fc.oneof(type, fc.uniqueArray(type, { minLength: 1, maxLength: 3 })) }),
+      fc.record(
+        { minimum: bound, maximum: bound, exclusiveMinimum: bound, exclusiveMaximum: bound, description: fc.constant('x') },
+        { requiredKeys: [] },
+      ),
+      fc.record({ const: fc.oneof(scalar, values) }),
+      fc.record({ enum: fc.array(scalar, { minLength: 1, maxLength: 3 }) }),
+      fc.record({ maxLength: fc.integer({ min: 0, max: 2 }) }),
+      fc.record({ not: fc.boolean() }),
+      fc.record(
+        {
+          properties: fc.dictionary(name, tie('node'), { maxKeys: 2 }),
+          required: fc.uniqueArray(name, { maxLength: 2 }),
+          items: tie('node'),
+          minItems: fc.integer({ min: 0, max: 2 }),
+          allOf: fc.array(tie('node'), { minLength: 1, maxLength: 2 }),
+        },
+        { requiredKeys: [] },
+      ),
+    ),
+  })).node;
+  const seen = { true: 0, false: 0, undefined: 0 };
+  fc.assert(
+    fc.property(schemas, fc.array(values, { minLength: 8, maxLength: 8 }), (schema, all) => {
+      const compiled = compileSchema(schema);
+      fc.pre('checker' in compiled);
+      for (const value of all) {
+        const quick = quickFit(schema, value);
+        seen[`${quick}`] += 1;
+        if (quick !== undefined) assert.equal(quick, compiled.checker.check(value).faults.length === 0, JSON.stringify([schema, value]));
+      }
+    }),
+    { numRuns: 150 },
+  );
+  assert.ok(seen.true > 50 && seen.false > 50 && seen.undefined > 10, JSON.stringify(seen));
+  assert.equal(quickFit({ items: { type: 'number' } }, Array(2_000).fill(1)), undefined, 'a long check is left to the engine');
 });
