@@ -20,12 +20,10 @@ const policy = {
   rules: [
     {
       when: { properties: { arguments: { properties: { amount: { type: 'number', minimum: 10_000 } }, required: ['amount'] } } },
-      // biome-ignore lint/suspicious/noThenProperty: the name of the format.
       then: { ask: [{ from: ['dana'] }] },
     },
     {
       when: { properties: { arguments: { properties: { amount: { type: 'number', minimum: 0, maximum: 50 } }, required: ['amount'] } } },
-      // biome-ignore lint/suspicious/noThenProperty: the name of the format.
       then: { approve: 'up to 50' },
     },
   ],

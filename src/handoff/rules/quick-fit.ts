@@ -64,7 +64,9 @@ class QuickCheck {
       case 'allOf':
         return (given as unknown[]).every((one) => this.fits(one, value));
       case 'properties':
-        return !isObject(value) || Object.entries(given as Json).every(([name, one]) => !this.#has(value, name) || this.fits(one, value[name]));
+        return (
+          !isObject(value) || Object.entries(given as Json).every(([name, one]) => !this.#has(value, name) || this.fits(one, value[name]))
+        );
       case 'required':
         return !isObject(value) || (given as string[]).every((name) => this.#has(value, name));
       case 'items':

@@ -99,7 +99,8 @@ export function createPolicyService({ store, clock, turns, checks, views }: Poli
     of: (tenant: number) => cache.of(tenant),
 
     /** What the policies of a tenant say to an action. */
-    judge: (tenant: number, subject: Subject): Awaitable<Judgement> => andThen(cache.of(tenant), ({ policies }) => judgement(tenant, policies, subject)),
+    judge: (tenant: number, subject: Subject): Awaitable<Judgement> =>
+      andThen(cache.of(tenant), ({ policies }) => judgement(tenant, policies, subject)),
 
     /** What one version of a policy says to an action, also after it was replaced or removed. */
     async judgeByVersion(tenant: number, { name, version }: { name: string; version: number }, subject: Subject): Promise<Judgement> {
