@@ -72,7 +72,7 @@ describe('An unknown query parameter', () => {
     assert.equal(body.field, 'sort');
     assert.equal(
       body.detail,
-      'sort is not a parameter of this request; it takes actor, action, packet_id, key_id, created_after, created_before, limit, offset.',
+      'sort is not a parameter of this request; it takes actor, action, packet_id, key_id, person, subject, created_after, created_before, limit, offset, cursor.',
     );
     const list = await service.call('GET', '/packets?sort=asc');
     assert.equal(list.status, 400);
