@@ -20,6 +20,7 @@ const entries = [
   { to: '/inbox', label: <InboxLabel />, needs: ['read'] },
   { to: '/packets', label: 'Packets', needs: ['read'] },
   { to: '/agents', label: 'Agents', needs: ['read'] },
+  { to: '/policies', label: 'Policies', needs: ['read'] },
   { to: '/schedules', label: 'Schedules', needs: ['read', 'work'] },
   { to: '/webhooks', label: 'Webhooks', needs: ['manage'] },
   { to: '/channels', label: 'Channels', needs: ['manage'] },
@@ -131,6 +132,7 @@ export const pages: readonly RouteObject[] = [
   { path: 'packets', lazy: async () => ({ Component: (await import('./pages/packets.tsx')).Packets }) },
   { path: 'packets/:id', lazy: async () => ({ Component: (await import('./pages/packet.tsx')).PacketPage }) },
   { path: 'agents', lazy: async () => ({ Component: (await import('./pages/agents.tsx')).Agents }) },
+  { path: 'policies', lazy: async () => ({ Component: (await import('./pages/policies.tsx')).Policies }) },
   { path: 'schedules', lazy: async () => ({ Component: (await import('./pages/schedules.tsx')).Schedules }) },
   { path: 'schedules/:id', lazy: async () => ({ Component: (await import('./pages/schedules.tsx')).SchedulePage }) },
   {

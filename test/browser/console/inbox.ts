@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Page } from 'playwright-core';
 
 import { question, refund, type TestConsole } from '../../support/console.ts';
 import { assertAccessible, boxOf, button, focused, go, heading } from '../../support/dashboard.ts';
 import { adminKey, newTenant } from '../../support/service.ts';
+
+/** Types the name into the field that has the focus since it was empty, and sends the form. */
+async function typeName(page: Page, name: string): Promise<void> {
+  await page.getByLabel('Your name').and(page.locator(':focus')).waitFor();
+  await page.keyboard.type(name);
+  await page.keyboard.press('Enter');
+}
 
 /** Tests of questions, answers and the people who give them. */
 export function inboxTests(on: TestConsole): void {
@@ -14,8 +22,10 @@ export function inboxTests(on: TestConsole): void {
     const id = await on.ask(key, refund);
     await page.getByRole('heading', { name: 'Refund 42 EUR?' }).waitFor();
     await page.waitForFunction(`document.title.startsWith('(1) Inbox')`);
+    assert.equal(await page.getByLabel('Your name').inputValue(), '', 'a typed name is prefilled nowhere');
     await page.keyboard.press('2');
     await page.keyboard.press('Enter');
+    await typeName(page, 'dana@example.com');
     await page.getByText('The answer is recorded.').waitFor();
     await page.getByText('No open questions').waitFor();
     const { hitl } = await on.call(key, 'GET', `/packets/${id}`);
@@ -227,6 +237,7 @@ export function inboxTests(on: TestConsole): void {
     await page.getByRole('heading', { level: 2, name: 'Second?' }).waitFor();
     await page.keyboard.press('3');
     await page.keyboard.press('Enter');
+    await typeName(page, 'Dana');
     const dialog = page.getByRole('dialog', { name: 'Send this answer?' });
     await focused(dialog);
     assert.equal((await on.call(key, 'GET', `/packets/${ids[1]}`)).hitl.response, null);
@@ -262,6 +273,7 @@ export function inboxTests(on: TestConsole): void {
     });
     await page.keyboard.press('1');
     await page.keyboard.press('Enter');
+    await typeName(page, 'Dana');
     await page.getByRole('heading', { name: 'Refund 4,200 EUR?' }).waitFor();
     await page.getByText('The question has changed since you').first().waitFor();
     const { hitl, status } = await on.call(key, 'GET', `/packets/${id}`);
@@ -334,6 +346,7 @@ export function inboxTests(on: TestConsole): void {
     assert.deepEqual((await on.call(key, 'GET', `/packets/${id}`)).hitl.data, { plan: 'plus', tags: ['b', 'a'], amount: 7.5 });
     const next = await on.ask(key, asked);
     await page.getByRole('button', { name: 'Decline' }).click();
+    await page.getByLabel('Your name').fill('Dana');
     await button(page, 'Send answer').click();
     await page.getByText('No open questions').waitFor();
     const { hitl } = await on.call(key, 'GET', `/packets/${next}`);
@@ -353,6 +366,7 @@ export function inboxTests(on: TestConsole): void {
     await page.getByLabel('Amount').fill('51');
     await page.getByLabel('method (optional)').selectOption('bank');
     await page.getByLabel('Notify (optional)').selectOption('Yes');
+    await page.getByLabel('Your name').fill('Dana');
     await button(page, 'Send answer').click();
     await page.getByText('Can be at most 50.').waitFor();
     await assertAccessible(page);

@@ -85,6 +85,10 @@ export function shellTests(on: TestConsole): void {
     await on.call(adminKey, 'POST', `/hooks/${hook.id}/ping`);
     const schedule = { cron: '0 9 * * 1', timezone: 'Europe/Berlin', packet: packetRequest() };
     await on.call(adminKey, 'PUT', '/schedules/weekly', schedule);
+    const rules = [{ then: { ask: [{ from: ['group:support'] }] } }];
+    await on.call(adminKey, 'PUT', '/policies/refunds', { mode: 'shadow', match: { tools: ['refund'] }, rules });
+    await on.call(adminKey, 'PUT', '/groups/board', { members: ['dana@example.com', 'eli@example.com'] });
+    await on.call(adminKey, 'PUT', '/delegations/dana@example.com', { to: 'eli@example.com', until: '2126-03-01T00:00:00Z' });
     const { page } = await on.signIn(t, '/nowhere', adminKey);
     for (const [path, ready] of [
       ['/nowhere', 'mistyped'],
@@ -94,6 +98,7 @@ export function shellTests(on: TestConsole): void {
       ['/packets?view=board&priority=normal', 'in progress'],
       ['/agents', 'Waiting longest'],
       ['/overview', 'Failing receivers'],
+      ['/policies', '0 asked, 0 approved'],
       ['/schedules', 'weekly'],
       ['/schedules/weekly', 'Its next times'],
       ['/inbox/answers', 'No answers today'],

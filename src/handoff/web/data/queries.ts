@@ -253,6 +253,24 @@ export const useOverdue = () =>
 export const useSchedules = () =>
   useAnswer(['schedules'], async (client, signal) => (await client.listSchedules({ query: { limit: 100 }, signal })).schedules, polled);
 
+/** The policies of the tenant, of which it has at most 100. */
+export const usePolicies = () =>
+  useAnswer(['approvals', 'policies'], async (client, signal) => (await client.listPolicies({ query: { limit: 100 }, signal })).policies);
+
+/** The first groups, delegations and standing approvals of the tenant. */
+export const useGroups = () =>
+  useAnswer(['approvals', 'groups'], async (client, signal) => (await client.listGroups({ query: { limit: 100 }, signal })).groups);
+export const useDelegations = () =>
+  useAnswer(
+    ['approvals', 'delegations'],
+    async (client, signal) => (await client.listDelegations({ query: { limit: 100 }, signal })).delegations,
+  );
+export const useStandingApprovals = () =>
+  useAnswer(
+    ['approvals', 'standing'],
+    async (client, signal) => (await client.listStandingApprovals({ query: { limit: 100 }, signal })).standing_approvals,
+  );
+
 /** A schedule. */
 export const useSchedule = (name: string) =>
   useAnswer(['schedules', name], (client, signal) => client.getSchedule({ params: { name }, signal }), polled);

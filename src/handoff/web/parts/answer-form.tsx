@@ -54,7 +54,8 @@ export function AnswerForm({ packet, isPartial, keys }: AnswerFormProps) {
   const { hitl } = packet;
   const own = useOwnKey();
   const mayAnswer = useMay('respond');
-  const [name, setName] = useState(() => hitl.responder ?? keptName.read() ?? '');
+  // A name that is only typed is prefilled nowhere: each person enters the own one.
+  const [name, setName] = useState('');
   const [draft, setDraft] = useState<Draft>({ chosen: -1, text: '', notes: '', fields: {} });
   const textsOf = (field: string) => draft.fields[field] ?? defaultTexts(hitl.schema!.properties[field]!);
   const set = (changes: Partial<Draft>) => setDraft((before) => ({ ...before, ...changes }));

@@ -1,5 +1,5 @@
 import { Check, PencilLine, Reply, X } from 'lucide-react';
-import { type Ref, useImperativeHandle, useState } from 'react';
+import { type Ref, useImperativeHandle, useRef, useState } from 'react';
 
 import { ApiError } from '../../../kit/client-errors.ts';
 import { readJson } from '../../../kit/json.ts';
@@ -38,7 +38,9 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
   const own = useOwnKey();
   const mayAnswer = useMay('respond');
   const offered = offeredBy(action!);
-  const [name, setName] = useState(() => packet.hitl.responder ?? keptName.read() ?? '');
+  // A name that is only typed is prefilled nowhere: each person enters the own one.
+  const [name, setName] = useState('');
+  const nameField = useRef<HTMLInputElement>(null);
   const [message, setMessage] = useState('');
   const [text, setText] = useState(() => jsonText(edited?.arguments ?? action!.arguments));
   const [chosen, setChosen] = useState<Word | undefined>();
@@ -58,6 +60,7 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
             ? 'Write what to answer the agent.'
             : undefined;
     setProblem(fault);
+    if (responder === '') nameField.current?.focus();
     if (fault !== undefined) return true;
     keptName.write(responder);
     const says = (decision === 'reject' || decision === 'respond') && message.trim() !== '';
@@ -110,7 +113,9 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
             onChange={({ target }) => setMessage(target.value)}
           />
         ) : null}
-        {own?.responder ? null : <TextField label="Your name" value={name} onChange={({ target }) => setName(target.value)} />}
+        {own?.responder ? null : (
+          <TextField ref={nameField} label="Your name" value={name} onChange={({ target }) => setName(target.value)} />
+        )}
       </Fields>
       <Refused problem={problem} error={answer.error} />
       {isPartial ? <PartHidden /> : null}

@@ -1,0 +1,319 @@
+import { type ReactNode, useState } from 'react';
+
+import { readJson } from '../../../kit/json.ts';
+import { Load } from '../../../kit/web/app/load.tsx';
+import { useTitle } from '../../../kit/web/app/title.ts';
+import { Button } from '../../../kit/web/components/button.tsx';
+import { Badge, Callout, Empty } from '../../../kit/web/components/feedback.tsx';
+import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
+import { Fields } from '../../../kit/web/components/form.tsx';
+import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
+import { type Column, Table } from '../../../kit/web/components/table.tsx';
+import { moment } from '../../../kit/web/format.ts';
+import type { HandoffClient } from '../../client/client.ts';
+import type { Delegation } from '../../model/delegation.ts';
+import type { Group } from '../../model/group.ts';
+import type { Policy, PolicyRequest } from '../../model/policy.ts';
+import type { StandingApproval } from '../../model/standing.ts';
+import { useDelegations, useGroups, useMay, useOwnKey, usePolicies, useStandingApprovals } from '../data/queries.ts';
+import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
+import { Name } from '../parts/texts.tsx';
+
+/** What decides about actions: policies, groups, delegations and standing approvals. */
+export function Policies() {
+  useTitle('Policies');
+  const mayManage = useMay('manage');
+  return (
+    <>
+      <PageHeader
+        title="Policies"
+        subtitle="They decide who must be asked before an agent acts."
+        actions={mayManage ? <NewItem label="New policy">{(close) => <PolicyForm onClose={close} />}</NewItem> : undefined}
+      />
+      <PolicyList />
+      <GroupList />
+      <DelegationList />
+      <StandingList />
+    </>
+  );
+}
+
+/** What is removed: its name, the request, and what follows from it. */
+interface Removal {
+  readonly label: string;
+  readonly send: (client: HandoffClient) => Promise<unknown>;
+  readonly effect: string;
+}
+
+/** A button that removes something after a question. */
+function Remove({ label, send, effect }: Removal) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button aria-label={`Remove ${label}`} onClick={() => setOpen(true)}>
+        Remove
+      </Button>
+      {open ? (
+        <FormDialog danger title={`Remove ${label}`} submit="Remove" onClose={() => setOpen(false)} send={send} refreshes={['approvals']}>
+          <p>{effect}</p>
+        </FormDialog>
+      ) : null}
+    </>
+  );
+}
+
+const removing = <Row,>(mayRemove: (row: Row) => boolean, removal: (row: Row) => Removal, more?: (row: Row) => ReactNode): Column<Row> => ({
+  name: 'Commands',
+  nameHidden: true,
+  cell: (row) => (
+    <>
+      {more?.(row)} {mayRemove(row) ? <Remove {...removal(row)} /> : null}
+    </>
+  ),
+});
+
+function PolicyList() {
+  const mayManage = useMay('manage');
+  return (
+    <Panel flush>
+      <Load query={usePolicies()} what="The policies">
+        {(found) =>
+          found.length === 0 ? (
+            <Empty title="No policies yet">
+              <p>Without a policy, anybody who may answer is asked. To write one:</p>
+              <Command>service-cli policies set refunds policy.json</Command>
+            </Empty>
+          ) : (
+            <Table
+              stacks="early"
+              label="Policies"
+              rows={found}
+              keyOf={({ name }) => name}
+              columns={[
+                { name: 'Policy', cell: ({ name }) => <Name>{name}</Name> },
+                { name: 'Mode', cell: ({ mode }) => (mode === 'shadow' ? <Badge>shadow</Badge> : <Badge tone="good">enforced</Badge>) },
+                { name: 'Order', number: true, cell: ({ order }) => order },
+                { name: 'For', cell: (policy) => <Match of={policy} /> },
+                { name: 'Rules', number: true, cell: ({ rules }) => rules.length },
+                { name: 'In shadow', cell: (policy) => <Shadow of={policy} /> },
+                { name: 'Warnings', cell: ({ warnings }) => warnings.map((warning) => <p key={warning}>{warning}</p>) },
+                removing(
+                  () => mayManage,
+                  ({ name }: Policy) => ({
+                    label: name,
+                    send: (client) => client.deletePolicy({ params: { name } }),
+                    effect: 'Open questions keep the version with which they were asked.',
+                  }),
+                  (policy) => <View policy={policy} mayEdit={mayManage} />,
+                ),
+              ]}
+            />
+          )
+        }
+      </Load>
+    </Panel>
+  );
+}
+
+function Match({ of: { match } }: { of: Policy }) {
+  const parts = Object.entries(match).filter(([, names]) => names.length > 0);
+  return parts.length === 0 ? (
+    <span className="muted">every action</span>
+  ) : (
+    parts.map(([what, names]) => (
+      <div key={what}>
+        {what} <bdi>{names.join(', ')}</bdi>
+      </div>
+    ))
+  );
+}
+
+const Shadow = ({ of: { shadow, mode } }: { of: Policy }) =>
+  mode === 'enforce' ? (
+    <span className="muted">none</span>
+  ) : (
+    <>
+      {shadow.asked} asked, {shadow.approved} approved, {shadow.rejected} rejected
+    </>
+  );
+
+/** The policy as it is published: what a caller sends, without what the service adds. */
+function sentOf({ description, order, match, rules, mode, remember }: Policy): PolicyRequest {
+  return { ...(description === null ? {} : { description }), order, match, rules, mode, ...(remember === null ? {} : { remember }) };
+}
+
+function View({ policy, mayEdit }: { policy: Policy; mayEdit: boolean }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button aria-label={`${mayEdit ? 'Edit' : 'Show'} ${policy.name}`} onClick={() => setOpen(true)}>
+        {mayEdit ? 'Edit' : 'Show'}
+      </Button>
+      {open ? <PolicyForm policy={policy} mayEdit={mayEdit} onClose={() => setOpen(false)} /> : null}
+    </>
+  );
+}
+
+const first: PolicyRequest = { match: { tools: ['refund'] }, rules: [{ then: { ask: [{ from: ['group:support'] }] } }] };
+
+interface PolicyFormProps {
+  /** The policy that is changed; left out: a new one. */
+  policy?: Policy;
+  mayEdit?: boolean;
+  onClose: () => void;
+}
+
+/** Publishes a policy as JSON. It is refused if somebody else has changed it meanwhile. */
+function PolicyForm({ policy, mayEdit = true, onClose }: PolicyFormProps) {
+  const [name, setName] = useState(policy?.name ?? '');
+  const [text, setText] = useState(() => JSON.stringify(policy === undefined ? first : sentOf(policy), null, 2));
+  return (
+    <FormDialog
+      title={policy === undefined ? 'New policy' : `Policy ${policy.name}`}
+      submit={mayEdit ? 'Publish' : 'Close'}
+      onClose={onClose}
+      send={async (client) => {
+        if (!mayEdit) return;
+        const headers: Record<string, string> = policy === undefined ? { 'if-none-match': '*' } : { 'if-match': `"${policy.version}"` };
+        await client.putPolicy({ params: { name }, body: policyIn(text), headers });
+      }}
+      refreshes={['approvals']}
+    >
+      <Fields>
+        {policy === undefined ? <TextField label="Name" value={name} required onChange={({ target }) => setName(target.value)} /> : null}
+        <TextArea
+          code
+          label="Policy, as JSON"
+          rows={16}
+          value={text}
+          readOnly={!mayEdit}
+          onChange={({ target }) => setText(target.value)}
+        />
+      </Fields>
+      {policy?.warnings.map((warning) => (
+        <Callout key={warning} tone="warn">
+          {warning}
+        </Callout>
+      ))}
+    </FormDialog>
+  );
+}
+
+/** The policy in a JSON text; the service says what else is wrong with it. @throws Error if it is no JSON */
+function policyIn(text: string): PolicyRequest {
+  try {
+    return readJson(text) as PolicyRequest;
+  } catch {
+    throw new Error('The policy is not valid JSON.');
+  }
+}
+
+function GroupList() {
+  const mayManage = useMay('manage');
+  return (
+    <Panel title="Groups" flush>
+      <Load query={useGroups()} what="The groups">
+        {(found) =>
+          found.length === 0 ? (
+            <Empty title="No groups yet" />
+          ) : (
+            <Table
+              stacks
+              label="Groups"
+              rows={found}
+              keyOf={({ name }) => name}
+              columns={[
+                { name: 'Group', cell: ({ name }) => <Name>{name}</Name> },
+                { name: 'Members', cell: ({ members }) => <bdi>{members.join(', ')}</bdi> },
+                removing(
+                  () => mayManage,
+                  ({ name }: Group) => ({
+                    label: name,
+                    send: (client) => client.deleteGroup({ params: { name } }),
+                    effect: 'Policies that ask it then ask nobody in its place.',
+                  }),
+                ),
+              ]}
+            />
+          )
+        }
+      </Load>
+    </Panel>
+  );
+}
+
+function DelegationList() {
+  const own = useOwnKey();
+  const mayManage = useMay('manage');
+  return (
+    <Panel title="Delegations" flush>
+      <Load query={useDelegations()} what="The delegations">
+        {(found) =>
+          found.length === 0 ? (
+            <Empty title="Nobody is away" />
+          ) : (
+            <Table
+              stacks
+              label="Delegations"
+              rows={found}
+              keyOf={({ person }) => person}
+              columns={[
+                { name: 'Away', cell: ({ person }) => <Name>{person}</Name> },
+                { name: 'Approves instead', cell: ({ to }) => <Name>{to}</Name> },
+                { name: 'Until', tabular: true, cell: ({ until }) => moment(until) },
+                { name: 'Reason', cell: ({ reason }) => <bdi>{reason}</bdi> },
+                removing(
+                  ({ person }: Delegation) => mayManage || own?.responder === person,
+                  ({ person }) => ({
+                    label: `the delegation of ${person}`,
+                    send: (client) => client.deleteDelegation({ params: { person } }),
+                    effect: 'The person approves again, and nobody in that place.',
+                  }),
+                ),
+              ]}
+            />
+          )
+        }
+      </Load>
+    </Panel>
+  );
+}
+
+function StandingList() {
+  const own = useOwnKey();
+  const mayManage = useMay('manage');
+  return (
+    <Panel title="Standing approvals" flush>
+      <Load query={useStandingApprovals()} what="The standing approvals">
+        {(found) =>
+          found.length === 0 ? (
+            <Empty title="No approval stands" />
+          ) : (
+            <Table
+              stacks
+              label="Standing approvals"
+              rows={found}
+              keyOf={({ id }) => id}
+              columns={[
+                { name: 'Person', cell: ({ person }) => <Name>{person}</Name> },
+                { name: 'Agent', cell: ({ agent_id }) => <Name>{agent_id}</Name> },
+                { name: 'Tool', cell: ({ tool }) => <Name>{tool}</Name> },
+                { name: 'For', cell: ({ scope }) => (scope === 'tool' ? 'any arguments' : 'the same arguments') },
+                { name: 'Until', tabular: true, cell: ({ expires_at }) => moment(expires_at) },
+                { name: 'Uses', number: true, cell: ({ uses }) => uses },
+                removing(
+                  ({ person }: StandingApproval) => mayManage || own?.responder === person,
+                  ({ id, person, tool }) => ({
+                    label: `the approval of ${tool} by ${person}`,
+                    send: (client) => client.deleteStandingApproval({ params: { id } }),
+                    effect: 'From now on the person is asked again.',
+                  }),
+                ),
+              ]}
+            />
+          )
+        }
+      </Load>
+    </Panel>
+  );
+}
