@@ -15,7 +15,7 @@ export function keyTests(on: TestConsole): void {
     await page.waitForURL('**/inbox');
     const links = page.getByRole('navigation', { name: 'Main' }).getByRole('link');
     await page.getByRole('navigation', { name: 'Main' }).getByText('Webhooks').waitFor({ state: 'detached' });
-    assert.deepEqual(await links.allTextContents(), ['Overview', 'Inbox', 'Packets', 'Agents', 'Schedules', 'Audit']);
+    assert.deepEqual(await links.allTextContents(), ['Overview', 'Inbox', 'Packets', 'Agents', 'Policies', 'Schedules', 'Audit']);
     const { key: manager } = await on.call(key, 'POST', '/keys', { name: 'manager', scopes: ['manage'] });
     await page.goto(`${on.pages.address}/console`);
     await on.enterKey(page, manager);

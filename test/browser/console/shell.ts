@@ -119,6 +119,32 @@ export function shellTests(on: TestConsole): void {
       });
   });
 
+  test('policies are published, changed and removed as JSON, and a refusal stays with the form', async (t) => {
+    const { key } = await newTenant(on.service, { tier: 'business' });
+    const { page } = await on.signIn(t, '/policies', key);
+    await page.getByText('No policies yet').waitFor();
+    const publish = page.getByRole('button', { name: 'Publish' }).first();
+    await page.getByRole('button', { name: 'New policy' }).click();
+    await page.getByLabel('Name').fill('refunds');
+    await publish.click();
+    await page.getByText('asks the group support, which does not exist').waitFor();
+    await page.getByRole('button', { name: 'Edit refunds' }).click();
+    const text = page.getByLabel('Policy, as JSON');
+    for (const refused of ['{"rules": [{"then": {"ask": []}}]}', '{"rules": ']) {
+      await text.fill(refused);
+      await publish.click();
+      await page.getByText('The request was rejected.').waitFor();
+    }
+    await page.getByText('The policy is not valid JSON.').waitFor();
+    await text.fill('{"rules": [{"then": {"reject": "never"}}], "order": 7}');
+    await publish.click();
+    await page.getByRole('cell', { name: '7', exact: true }).waitFor();
+    assert.equal((await on.call(key, 'GET', '/policies/refunds')).version, 2);
+    await page.getByRole('button', { name: 'Remove refunds' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).first().click();
+    await page.getByText('No policies yet').waitFor();
+  });
+
   test('a table is sorted by the button of a heading, also by keyboard, and has pages', async (t) => {
     for (let index = 0; index < 60; index += 1) await on.call(adminKey, 'POST', '/tenants', { name: `Row ${index}`, tier: 'pro' });
     const { page } = await on.signIn(t, '/tenants', adminKey);
