@@ -24,12 +24,18 @@ const counts: Readonly<Record<string, readonly [format: string, fileOf: (value: 
   ],
   'model_list.0.litellm_params.num_retries': ['litellm', (num_retries) => ({ model_list: [model({ num_retries })] })],
   'model_list.0.litellm_params.max_tokens': ['litellm', (max_tokens) => ({ model_list: [model({ max_tokens })] })],
-  'targets.0.request_timeout': ['portkey', (request_timeout) => ({ targets: [{ provider: 'openai', request_timeout }] })],
+  'targets.0.request_timeout': [
+    'portkey',
+    (request_timeout) => ({ strategy: { mode: 'fallback' }, targets: [{ provider: 'openai', request_timeout }] }),
+  ],
   'targets.0.override_params.max_tokens': [
     'portkey',
-    (max_tokens) => ({ targets: [{ provider: 'openai', override_params: { max_tokens } }] }),
+    (max_tokens) => ({ strategy: { mode: 'fallback' }, targets: [{ provider: 'openai', override_params: { max_tokens } }] }),
   ],
-  'targets.0.retry.attempts': ['portkey', (attempts) => ({ targets: [{ provider: 'openai', retry: { attempts } }] })],
+  'targets.0.retry.attempts': [
+    'portkey',
+    (attempts) => ({ strategy: { mode: 'fallback' }, targets: [{ provider: 'openai', retry: { attempts } }] }),
+  ],
 };
 
 describe('A number of an imported file', () => {
