@@ -1,4 +1,4 @@
-import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
+import { type Expression, type ExpressionBuilder, type Kysely, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 
 import { lowestIdAt } from '../../kit/id.ts';
 import { type Sight, seenTargets } from '../rules/sight.ts';
@@ -95,4 +95,25 @@ export function matches(tenant: number, filter: PacketFilter, { tagsPerPacket = 
     }
     return eb.and(conditions);
   };
+}
+
+/** The most walks of indexes of which a list is made. */
+const maxWalks = 12;
+
+/**
+ * The packets of a filter, as queries each of which follows one index in the order of ids. What a caller sees is a union of them, in
+ * which a packet may occur several times: with a condition that names three columns, SQLite and PostgreSQL would read all packets of
+ * the tenant for a caller who sees few.
+ */
+export function walksOf(db: Kysely<Tables>, tenant: number, filter: PacketFilter): SelectQueryBuilder<Tables, 'packets', unknown>[] {
+  const { seen_by, ...others } = filter;
+  const walk = (one: PacketFilter) => db.selectFrom('packets').where(matches(tenant, one));
+  if (seen_by === undefined) return [walk(filter)];
+  const targets = seenTargets(seen_by);
+  if (2 * seen_by.agents.length + targets.length > maxWalks) return [walk(filter)];
+  return [
+    ...seen_by.agents.map((agent) => walk(others).where('packets.source_agent', '=', agent)),
+    ...targets.map((agent) => walk(others).where('packets.target_agent', '=', agent)),
+    ...seen_by.agents.map((agent) => walk(others).where('packets.claimed_by', '=', agent)),
+  ];
 }

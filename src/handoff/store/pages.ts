@@ -4,7 +4,7 @@ import { type Awaitable, andThen, nextTurn } from '../../kit/awaitable.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { readDuePage } from './due-pages.ts';
 import type { InLane } from './in-lane.ts';
-import { matches, type PacketFilter } from './packet-filter.ts';
+import { type PacketFilter, walksOf } from './packet-filter.ts';
 import { ofPacket, shortText, wholeText } from './packet-texts.ts';
 import { maxPageBytes, type Page, pageTooLarge } from './page-size.ts';
 import type { Tables } from './tables.ts';
@@ -104,6 +104,16 @@ function textsOf(query: Query, { full, fewer }: { full: boolean; fewer: boolean 
   return query.innerJoin('contents', ofPacket).select(['packets.id', included.as('text')]);
 }
 
+/** The packets of all walks, of which each gives as many as a page needs. */
+function inOrder(db: Kysely<Tables>, tenant: number, walks: readonly Query[], { order, count }: { order: Order; count: number }): Query {
+  if (walks.length === 1) return walks[0]!;
+  const parts = walks.map((walk) =>
+    db.selectFrom(walk.select('packets.id').orderBy('packets.id', order).limit(count).as('walk')).select('walk.id'),
+  );
+  const ids = parts.reduce((all, part) => all.union(part));
+  return db.selectFrom('packets').where('packets.tenant', '=', tenant).where('packets.id', 'in', ids);
+}
+
 /** A range without counters: the total is counted otherwise. */
 const noCounters = { from: '~', to: '' };
 
@@ -119,7 +129,7 @@ export function createPageReads(database: Database<Tables>) {
   function partOf(
     db: Kysely<Tables>,
     rows: ReturnType<typeof textsOf>,
-    behind: Query,
+    behind: readonly Query[],
     params: Pick<PageParams, 'tenant' | 'limit' | 'from' | 'to'>,
     order: Order,
   ) {
@@ -131,7 +141,7 @@ export function createPageReads(database: Database<Tables>) {
         sql<number>`count(text)`.as('included'),
         (order === 'desc' ? sql<string | null>`min(id)` : sql<string | null>`max(id)`).as('last'),
       ]);
-    const next = behind.select(sql`1`.as('one')).where('packets.id', directions[order], sql.ref<string>('part.last'));
+    const next = behind.map((query) => query.select(sql`1`.as('one')).where('packets.id', directions[order], sql.ref<string>('part.last')));
     return db
       .selectFrom(joined.as('part'))
       .selectAll('part')
@@ -142,7 +152,7 @@ export function createPageReads(database: Database<Tables>) {
           .case()
           .when('part.count', '<', params.limit)
           .then(sql.lit(0))
-          .when(eb.exists(next))
+          .when(eb.or(next.map((query) => eb.exists(query))))
           .then(sql.lit(1))
           .else(sql.lit(0))
           .end()
@@ -161,7 +171,7 @@ export function createPageReads(database: Database<Tables>) {
       };
       const rest = paged ? listed().where('packets.id', directions[order], params.after) : listed();
       const rows = rest.orderBy('packets.id', order).limit(params.limit).offset(params.offset);
-      return partOf(db, textsOf(rows, shape), listed(), params, order);
+      return partOf(db, textsOf(rows, shape), [listed()], params, order);
     });
   }
 
@@ -177,10 +187,10 @@ export function createPageReads(database: Database<Tables>) {
       return query.first({ ...counters, value: short.value ?? '', after: after ?? '', limit, offset }) as Awaitable<Part>;
     }
     return inLane((db) => {
-      const listed = (): Query => db.selectFrom('packets').where(matches(tenant, filter));
-      const rest = after === undefined ? listed() : listed().where('packets.id', directions[order], after);
-      const rows = rest.orderBy('packets.id', order).limit(limit).offset(offset);
-      return partOf(db, textsOf(rows, shape), listed(), { ...counters, limit }, order).executeTakeFirstOrThrow();
+      const listed = walksOf(db, tenant, filter);
+      const rest = after === undefined ? listed : listed.map((walk) => walk.where('packets.id', directions[order], after));
+      const rows = inOrder(db, tenant, rest, { order, count: limit + offset }).orderBy('packets.id', order).limit(limit).offset(offset);
+      return partOf(db, textsOf(rows, shape), listed, { ...counters, limit }, order).executeTakeFirstOrThrow();
     });
   }
 

@@ -4,7 +4,7 @@ import { countOf } from '../../kit/sql/count.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { priorities, statuses } from '../model/constants.ts';
 import type { InLane } from './in-lane.ts';
-import { matches, type PacketFilter } from './packet-filter.ts';
+import { type PacketFilter, walksOf } from './packet-filter.ts';
 import type { Tables } from './tables.ts';
 
 /** The sum of a tenant's counters whose names are in a range, both ends included. */
@@ -30,6 +30,13 @@ const totalNames = [
   'hitl:required',
 ];
 
+/** The number of packets of all walks, each counted once. */
+function countOfAll(db: Kysely<Tables>, walks: ReturnType<typeof walksOf>): Promise<number> {
+  if (walks.length === 1) return countOf(walks[0]!);
+  const ids = walks.map((walk) => walk.select('packets.id')).reduce((all, walk) => all.union(walk));
+  return countOf(db.selectFrom(ids.as('seen')));
+}
+
 /**
  * Returns the function that counts a tenant's packets. The total is exact: from the counters that every change updates where
  * they suffice, otherwise by counting.
@@ -45,7 +52,7 @@ export function createTotals(database: Database<Tables>) {
 
   return async (tenant: number, filter: PacketFilter, inLane: InLane): Promise<number> => {
     const kept = countedBy(filter);
-    if (kept === undefined) return inLane((db) => countOf(db.selectFrom('packets').where(matches(tenant, filter))));
+    if (kept === undefined) return inLane((db) => countOfAll(db, walksOf(db, tenant, filter)));
     // Read in one query: between two, a packet could move from one counter to another.
     const counters = await all.all({ tenant });
     let total = 0;

@@ -311,6 +311,28 @@ test("a list filtered by one column uses that column's index", async (t) => {
   }
 });
 
+test('a list of a key that sees its own follows the indexes of agents, page and total, and never walks all packets of the tenant [H574]', async (t) => {
+  const planOf = planner(t);
+  const statements = recordStatements(t);
+  const service = await startService(t, { databaseUrl });
+  const { body: own } = await service.call('POST', '/keys', { body: { name: 'own', agents: ['a', 'b'], sees: 'own', queues: ['desk'] } });
+  for (const query of ['', '?status=failed', '?order=asc', '?offset=3']) {
+    statements.clear();
+    assert.equal((await service.call('GET', `/packets${query}`, { key: own.key })).status, 200, query);
+    const [page, counting] = ['string_agg', 'select count(*)'].map((part) => [...statements].filter((sql) => sql.includes(part)));
+    // What was prepared for an earlier query is not prepared again.
+    if (query === '') assert.deepEqual([page!.length, counting!.length], [1, 1]);
+    for (const sql of [...page!, ...counting!]) {
+      const steps = planOf(withPlainParameters(sql)).filter((step) => /\bpackets\b/.test(step) && /^(SCAN|SEARCH)/.test(step));
+      const walked = steps.filter((step) => /^SCAN packets|packets_by_id \(tenant=\?( AND id[<>]\?)?\)/.test(step));
+      assert.deepEqual(walked, [], `${query}: ${sql}`);
+      if (query === '')
+        for (const index of ['source', 'target', 'claimant'])
+          assert.ok(steps.some((step) => step.includes(`packets_by_${index} (`)), `${index}: ${steps.join('\n')}`);
+    }
+  }
+});
+
 test('a page of the audit log follows an index in its order, whatever the filter, and counting reads nothing else', async (t) => {
   const planOf = planner(t);
   const statements = recordStatements(t);
