@@ -189,7 +189,10 @@ export function createPageReads(database: Database<Tables>) {
     return inLane((db) => {
       const listed = walksOf(db, tenant, filter);
       const rest = after === undefined ? listed : listed.map((walk) => walk.where('packets.id', directions[order], after));
-      const rows = inOrder(db, tenant, rest, { order, count: limit + offset }).orderBy('packets.id', order).limit(limit).offset(offset);
+      const rows = inOrder(db, tenant, rest, { order, count: limit + offset })
+        .orderBy('packets.id', order)
+        .limit(limit)
+        .offset(offset);
       return partOf(db, textsOf(rows, shape), listed, { ...counters, limit }, order).executeTakeFirstOrThrow();
     });
   }

@@ -328,7 +328,10 @@ test('a list of a key that sees its own follows the indexes of agents, page and 
       assert.deepEqual(walked, [], `${query}: ${sql}`);
       if (query === '')
         for (const index of ['source', 'target', 'claimant'])
-          assert.ok(steps.some((step) => step.includes(`packets_by_${index} (`)), `${index}: ${steps.join('\n')}`);
+          assert.ok(
+            steps.some((step) => step.includes(`packets_by_${index} (`)),
+            `${index}: ${steps.join('\n')}`,
+          );
     }
   }
 });
