@@ -6,6 +6,7 @@ import { Loop } from '../kit/loop.ts';
 import { createAgentWriter } from './jobs/agents.ts';
 import { attemptMs, Deliverer } from './jobs/deliverer.ts';
 import { createEraser } from './jobs/eraser.ts';
+import { createFollower } from './jobs/follower.ts';
 import { createIndexingJob } from './jobs/indexer.ts';
 import { createMeasurer } from './jobs/measurer.ts';
 import { createPruner } from './jobs/pruner.ts';
@@ -47,6 +48,7 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
   const runOnce = {
     sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
     schedule: createScheduler({ store, schedules: services.schedules, clock }),
+    follow: createFollower({ store, subscriptions: services.subscriptions, clock }),
     index: createIndexingJob(store, clock),
     prune: createPruner({ store, clock, retention: settings }),
     measure: createMeasurer(store, live.metrics.measured),

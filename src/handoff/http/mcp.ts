@@ -13,7 +13,9 @@ import { mcp } from '../model/mcp.ts';
 import { tokenScope } from '../rules/identity.ts';
 import { acts, onlyAgent, requireAgent, requireRight } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
+import type { OccurrenceService } from '../service/occurrences.ts';
 import type { PacketViews } from '../service/packet-views.ts';
+import type { SubscriptionService } from '../service/subscriptions.ts';
 import { callsFor } from './face-calls.ts';
 import type { HandoffMount } from './handlers.ts';
 import { agentId } from './headers.ts';
@@ -28,6 +30,8 @@ interface McpRouteDependencies {
   readonly load: () => Promise<McpEndpoint>;
   readonly listening: Listening;
   readonly views: PacketViews;
+  readonly occurrences: OccurrenceService;
+  readonly subscriptions: SubscriptionService;
   readonly clock: Clock;
   readonly identity: IdentityAdmission | undefined;
   /** Logs an error that nobody waits for. */
@@ -35,7 +39,18 @@ interface McpRouteDependencies {
 }
 
 /** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
-export function mountMcp({ mount, call, load, listening, views, clock, identity, failed }: McpRouteDependencies): void {
+export function mountMcp({
+  mount,
+  call,
+  load,
+  listening,
+  views,
+  occurrences,
+  subscriptions,
+  clock,
+  identity,
+  failed,
+}: McpRouteDependencies): void {
   mount(
     mcp,
     async ({ query, body }, context) => {
@@ -48,7 +63,12 @@ export function mountMcp({ mount, call, load, listening, views, clock, identity,
         return isId(id.toLowerCase()) ? (await views.of(caller, id.toLowerCase()))?.packet : undefined;
       };
       requireScope(identity, caller, endpoint.scopesFor(body));
-      const session = { grantable: caller.grantable, call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };
+      const events = {
+        poll: occurrences.poll.bind(undefined, caller),
+        subscribe: subscriptions.subscribe.bind(undefined, caller),
+        unsubscribe: subscriptions.unsubscribe.bind(undefined, caller),
+      };
+      const session = { events, grantable: caller.grantable, call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };
       const request = { headers, body, signal, session };
       if ((body as { method?: unknown }).method === 'subscriptions/listen') return listen(endpoint, request, caller, { listening, failed });
       return written(await endpoint.answer(request));

@@ -3,6 +3,7 @@ import { readJson } from '../../kit/json.ts';
 import { OutgoingError, type OutgoingFailure, statusFailure } from '../../kit/outgoing/failures.ts';
 import type { Outgoing } from '../../kit/outgoing/outgoing.ts';
 import { parseTraceparent, type TraceContext } from '../../kit/trace-context.ts';
+import type { Subscribed } from '../model/occurrence.ts';
 import type { Packet } from '../model/packet.ts';
 import { type AttemptOutcome, currentSecrets } from '../rules/delivery.ts';
 import { mailOf } from '../rules/mail.ts';
@@ -11,7 +12,9 @@ import { signatureHeaders } from '../rules/signature.ts';
 import { slackOf } from '../rules/slack.ts';
 import type { CallerOfOrigin } from '../service/authentication.ts';
 import type { NoticeService } from '../service/notices.ts';
+import type { OccurrenceService } from '../service/occurrences.ts';
 import type { PacketViews } from '../service/packet-views.ts';
+import { subscriptionHeaders } from '../service/subscriptions.ts';
 import type { ClaimedDelivery, DeliveryQueue } from '../store/delivery-queues.ts';
 import type { Store } from '../store/store.ts';
 import { type Mailer, MailRefused } from './mail.ts';
@@ -29,6 +32,7 @@ interface SenderDependencies {
   callerOfOrigin: CallerOfOrigin;
   /** The body of a push notification of A2A about a packet, of whose chain `root` is the root. */
   notificationOf: (packet: Packet, root: string) => Promise<Buffer>;
+  occurrences: OccurrenceService;
   /** Reads a packet once for all of its push notifications. */
   views: PacketViews;
   outgoing: Outgoing;
@@ -54,7 +58,19 @@ const maxAnswerBytes = 64 * 1024;
 
 /** Makes the function that sends a delivery, by the kind of what it goes to. */
 export function createSend(parts: SenderDependencies): Send {
-  const { store, notices, callerOfOrigin, views, notificationOf, outgoing, mailer, clock, userAgent, attemptMs: timeoutMs } = parts;
+  const {
+    store,
+    notices,
+    callerOfOrigin,
+    views,
+    occurrences,
+    notificationOf,
+    outgoing,
+    mailer,
+    clock,
+    userAgent,
+    attemptMs: timeoutMs,
+  } = parts;
 
   async function post(queue: DeliveryQueue, headers: Record<string, string>, body: Buffer, trace?: TraceContext): Promise<Sent> {
     const common = { 'content-type': 'application/json; charset=utf-8', 'user-agent': userAgent };
@@ -110,6 +126,25 @@ export function createSend(parts: SenderDependencies): Send {
     return post(queue, { ...headersOf(item, body), 'x-a2a-notification-token': queue.secret, ...authorization }, body);
   };
 
+  const toSubscriber: Send = async (item, onSize) => {
+    const { delivery, queue } = item;
+    const { tenant, webhook, expires_at, key_origin, subscription, name } = queue;
+    const creator = key_origin === null ? undefined : await callerOfOrigin(tenant, key_origin);
+    if (creator === undefined || !hasRight(creator, acts.pollEvents)) return 'over';
+    if (subscription === null || name === null || expires_at === null || expires_at <= clock().toISOString()) return 'over';
+    const occurrence = await occurrences.ofDelivery(creator, readJson<Subscribed>(subscription), delivery);
+    if (occurrence === undefined) return 'over';
+    const { position, ...event } = occurrence;
+    // A client may keep the cursor: all events up to it were delivered or given up.
+    const oldest = await store.deliveries.oldest(tenant, webhook);
+    const cursor = oldest === undefined || oldest.seq >= delivery.seq ? position : await occurrences.before(tenant, oldest);
+    const body = Buffer.from(JSON.stringify({ ...event, cursor: String(cursor) }));
+    onSize(body.length);
+    const sent = await post(queue, { ...headersOf(item, body), ...subscriptionHeaders(name) }, body);
+    // The receiver refuses bodies of this size: a repeat would be as long.
+    return typeof sent === 'object' && sent.statusCode === 413 ? { ...sent, isFinal: true } : sent;
+  };
+
   const toSlack: Send = async ({ delivery, queue }, onSize) => {
     const notice = await notices.of(queue, delivery);
     if (notice === undefined) return 'over';
@@ -130,7 +165,7 @@ export function createSend(parts: SenderDependencies): Send {
     });
   };
 
-  const senders = { webhook: toWebhook, push: toPush, slack: toSlack, email: toMail };
+  const senders = { webhook: toWebhook, push: toPush, event: toSubscriber, slack: toSlack, email: toMail };
   return followingChanges(store, (item, onSize) => senders[item.queue.kind](item, onSize));
 }
 

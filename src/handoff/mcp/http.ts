@@ -121,6 +121,9 @@ const scopesOfMethods: Readonly<Record<string, readonly Scope[]>> = {
   'resources/read': ['read'],
   'tasks/get': ['read'],
   'subscriptions/listen': ['read'],
+  'events/poll': ['read'],
+  'events/subscribe': ['work'],
+  'events/unsubscribe': ['work'],
   'tasks/cancel': ['work'],
 };
 

@@ -13,6 +13,7 @@ import { invalid } from '../../kit/errors.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { nearest } from '../../kit/settings.ts';
 import { routes } from '../model/api.ts';
+import { eventHandlers, eventsExtension } from './events.ts';
 import { promptOf, prompts } from './prompts.ts';
 import { readResource, resourcesOf, resourceTemplates } from './resources.ts';
 import type { ToolResult } from './results.ts';
@@ -61,6 +62,9 @@ type Handler = (request: McpRequest, context: ServerContext) => Promise<object> 
 /** What answers each method. */
 export type Handlers = Readonly<Record<string, Handler>>;
 
+/** Clients read that events are offered in either place: ChatGPT and AI SDK in the first one. */
+const eventCapabilities = { events: {}, extensions: { [tasksExtension]: {}, [eventsExtension]: {} } } as ServerCapabilities;
+
 /** Adds to the server in a test build. */
 export interface Extension {
   readonly capabilities: ServerCapabilities;
@@ -76,7 +80,7 @@ export interface McpDependencies {
   readonly runTool?: RunTool | undefined;
   /** The refusal that an error stands for: its code and its sentence for the caller. Logs an unexpected error. */
   readonly refusalOf: (error: unknown) => Refusal;
-  /** Whether changes of resources are announced. */
+  /** Whether changes of resources are announced, and events offered. */
   readonly subscribe: boolean;
   readonly extension?: Extension | undefined;
 }
@@ -132,6 +136,7 @@ export function createMcpServer(parts: McpDependencies): Server {
         prompts: {},
         resources: {},
         ...(era === 'modern' ? { resources: subscribe ? { subscribe } : {}, extensions: { [tasksExtension]: {} } } : {}),
+        ...(era === 'modern' && subscribe ? eventCapabilities : {}),
         ...extension?.capabilities,
       },
       instructions,
@@ -140,7 +145,14 @@ export function createMcpServer(parts: McpDependencies): Server {
   );
   const ours = handlersOf(parts);
   for (const [method, handler] of Object.entries(extension?.handlers(ours) ?? ours)) {
-    if (!method.startsWith('tasks/')) server.setRequestHandler(method as 'tools/call', handler as never);
+    if (method.startsWith('events/')) {
+      if (era === 'modern')
+        server.setRequestHandler(
+          method,
+          { params: anyParams },
+          (params, context) => handler({ method, params: params as McpRequest['params'] }, context) as never,
+        );
+    } else if (!method.startsWith('tasks/')) server.setRequestHandler(method as 'tools/call', handler as never);
     // In revision 2025-11-25 these are methods of another kind of tasks, which the service doesn't offer.
     else if (era === 'modern')
       server.setRequestHandler(method, { params: anyParams }, (params, context) => {
@@ -151,7 +163,12 @@ export function createMcpServer(parts: McpDependencies): Server {
   return server;
 }
 
-function handlersOf({ sessionOf, refusalOf, runTool = (call, session) => callTool(call, session, refusalOf) }: McpDependencies): Handlers {
+function handlersOf({
+  sessionOf,
+  refusalOf,
+  subscribe,
+  runTool = (call, session) => callTool(call, session, refusalOf),
+}: McpDependencies): Handlers {
   /** Answers a request that is not a call of a tool; a refusal is an error of JSON-RPC. */
   const orFault = async <T>(work: () => Promise<T> | T): Promise<T> => {
     try {
@@ -163,6 +180,7 @@ function handlersOf({ sessionOf, refusalOf, runTool = (call, session) => callToo
     }
   };
   return {
+    ...(subscribe ? eventHandlers(sessionOf, refusalOf) : {}),
     'tools/list': (_, context) => orFault(async () => ({ tools: await toolsOf(sessionOf(context), refusalOf) })),
     'tools/call': ({ params }, context) => runTool(params as unknown as ToolCall, sessionOf(context)),
     'resources/list': (_, context) => ({ resources: resourcesOf(sessionOf(context)) }),

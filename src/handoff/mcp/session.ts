@@ -1,6 +1,18 @@
 import { invalid } from '../../kit/errors.ts';
 import type { CallApi } from '../face/call.ts';
+import type { From, Polled, Subscribed, SubscribeRefusal, SubscribeRequest, Subscription } from '../model/occurrence.ts';
 import type { Packet } from '../model/packet.ts';
+
+/** The events of MCP, for the caller of a request. */
+export interface EventCalls {
+  readonly poll: (subscribed: Subscribed, from: From & { readonly maxEvents?: number | undefined }) => Promise<Polled>;
+  readonly subscribe: (
+    subscribed: Subscribed,
+    request: SubscribeRequest & From,
+  ) => Promise<Subscription | { readonly refusal: SubscribeRefusal }>;
+  /** Resolves with whether there was such a subscription. */
+  readonly unsubscribe: (subscribed: Subscribed, url: string) => Promise<boolean>;
+}
 
 /** The agent behind a request of MCP. */
 export interface Session {
@@ -15,6 +27,8 @@ export interface Session {
   readonly takesTasks: boolean;
   /** Reads a packet; inside the service it is shared with all who read the same revision, so nobody changes it. */
   readonly packet: (id: string) => Promise<Packet | undefined>;
+  /** Events; undefined where they are not offered. */
+  readonly events?: EventCalls | undefined;
   /** Returns the time. */
   readonly now: () => Date;
 }

@@ -26,6 +26,11 @@ export const acts = {
   removePush: { access: 'work' },
   /** Sending a push notification, for the key that set its configuration. */
   sendPush: { access: 'read' },
+  /** Reading the events of MCP, by asking or by a subscription. */
+  pollEvents: { access: 'read' },
+  /** Having events of MCP sent to an address. */
+  subscribe: { access: 'work' },
+  unsubscribe: { access: 'work' },
   /** Making the packets of a schedule, for the key that wrote it. */
   runSchedule: { access: 'work' },
   /** Answering by a link, for the key that made it. */

@@ -32,7 +32,8 @@ export function createDeliveryService({ store, clock, retrySeconds, disableAfter
     }
     const failing_since = webhook.failing_since ?? now.toISOString();
     const tooLong = hasFailedTooLong(failing_since, disableAfterSeconds, now);
-    const reason: DisabledReason | null = isGone(outcome) ? 'gone' : tooLong ? 'failing' : null;
+    // A client answers 410 to an event that it does not want; its subscription goes on.
+    const reason: DisabledReason | null = isGone(outcome) && webhook.kind !== 'event' ? 'gone' : tooLong ? 'failing' : null;
     if (reason === null) {
       if (webhook.failing_since === null) webhooks.save(id, { ...webhook, failing_since });
       return;

@@ -223,6 +223,18 @@ function reads(parts: ReadDependencies) {
       return destination.first({ tenant, webhook });
     },
 
+    /** The oldest pending delivery of a webhook, which is the one that is being sent if it is the only one. */
+    oldest: (tenant: number, webhook: number) =>
+      database.reads
+        .selectFrom('deliveries')
+        .select(['seq', 'packet_id', 'event_id'])
+        .where('tenant', '=', tenant)
+        .where('webhook', '=', webhook)
+        .where('due_at', 'is not', null)
+        .orderBy('seq')
+        .limit(1)
+        .executeTakeFirst(),
+
     /** What to send for an event; undefined when its packet was deleted permanently. */
     message: async (tenant: number, eventId: string): Promise<Message | undefined> => message.first({ tenant, event_id: eventId }),
 
@@ -278,7 +290,7 @@ function reads(parts: ReadDependencies) {
       inLane((db) =>
         list(db, page, (eb) => [
           eb('deliveries.tenant', '=', tenant),
-          eb('kind', 'in', ['webhook', 'push']),
+          eb('kind', 'in', ['webhook', 'push', 'event']),
           eb('status', '=', 'dead_letter'),
           eb('next_retry_at', 'is not', null),
           ...(webhook === undefined ? [] : [eb('deliveries.webhook', '=', webhook)]),
@@ -386,7 +398,7 @@ function retriable(tenant: number, { due, webhook, since, until }: RetryFilter) 
   return (eb: Joined) => {
     const conditions = [
       eb('deliveries.tenant', '=', tenant),
-      eb('kind', 'in', ['webhook', 'push']),
+      eb('kind', 'in', ['webhook', 'push', 'event']),
       eb('status', 'in', ['failed', 'dead_letter']),
       eb('next_retry_at', 'is not', null),
       eb.or([eb('due_at', 'is', null), eb('due_at', '=', eb.ref('next_retry_at'))]),

@@ -9,7 +9,7 @@ import type { StoredWebhook } from './webhooks.ts';
 /** The columns of a webhook or channel that an attempt needs. */
 export const destinationColumns = [
   ...(['kind', 'url', 'secret', 'old_secret', 'old_secret_until', 'failing_since'] as const),
-  ...(['authentication', 'responder', 'sign_in', 'key_id', 'key_origin', 'origin'] as const),
+  ...(['authentication', 'responder', 'sign_in', 'key_id', 'key_origin', 'origin', 'name', 'subscription', 'expires_at'] as const),
 ] as const;
 /** What an attempt needs of a webhook or channel. */
 export type Destination = Pick<StoredWebhook, (typeof destinationColumns)[number]>;
@@ -97,5 +97,5 @@ function queuesOf(db: Kysely<Tables>) {
 }
 
 const queueColumns = sql`webhooks.seq as webhook, webhooks.id as webhook_id, webhooks.tenant, active, ${sql.join(
-  destinationColumns.map((column) => sql.ref(column)),
+  destinationColumns.map((column) => sql.ref(`webhooks.${column}`)),
 )}`;

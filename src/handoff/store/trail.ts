@@ -21,6 +21,7 @@ import type { Page } from './page-size.ts';
 import { forgetPayloadsOf, removedCounter, tenantsWithOld } from './payloads.ts';
 import type { Provenance } from './provenance.ts';
 import type { RowOf } from './tables.ts';
+import { entryReads } from './trail-entries.ts';
 
 /** An entry of the audit log that is not about a packet. */
 export interface AuditRecord {
@@ -342,7 +343,9 @@ function reads({ database }: ReadDependencies) {
     return { total: Math.min(some, maxCounted), total_is: some > maxCounted ? 'at_least' : 'exact' };
   }
 
+  const entries = entryReads({ database });
   const ofTenant = (scope: ReadScope) => ({
+    ...entries(scope),
     /** The positions after a position of the trail, in order, with the bytes of their payloads. */
     sizesAfter: (position: number, limit: number) => sizesAfter.all({ tenant: scope.tenant, position, limit }),
     /** The events after a position, up to and including another, in order, with or without a stream event. */

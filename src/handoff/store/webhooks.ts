@@ -16,8 +16,8 @@ declare module './tables.ts' {
     /** Webhooks and channels: what deliveries are sent to. */
     webhooks: {
       seq: Generated<number>;
-      /** `push`: for one packet, a push notification configuration of A2A. */
-      kind: 'webhook' | 'push' | ChannelKind;
+      /** `push`: for one packet, a push notification configuration of A2A. `event`: a subscription to events of MCP. */
+      kind: 'webhook' | 'push' | 'event' | ChannelKind;
       id: string;
       tenant: number;
       /** The URL, or the mail address. */
@@ -35,10 +35,14 @@ declare module './tables.ts' {
       created_at: string;
       updated_at: string;
       removed_at: string | null;
-      /** The packet that a push notification configuration is for, and what it sends as JSON. */
+      /** The packet that a push notification configuration is for, `events` for a subscription; and what the former sends as JSON. */
       for_packet: string | null;
       authentication: string | null;
-      /** The name of a channel, or the id that the client gave a push notification configuration. The rest belongs to channels. */
+      /** What a subscription is to, as JSON; up to which position of the trail its deliveries are queued; and when it ends. */
+      subscription: string | null;
+      position: number | null;
+      expires_at: string | null;
+      /** The name of a channel, the id that the client gave a push notification configuration, or that of a subscription. The rest belongs to channels. */
       name: string | null;
       /** The person whose questions it gets; null: all questions. */
       responder: string | null;
@@ -71,10 +75,18 @@ export type StoredWebhook = Omit<RowOf<'webhooks'>, 'tenant' | 'events' | 'activ
   readonly active: boolean;
 };
 
+/**
+ * What subscriptions to events have as their packet: units that change packets need not read them, and their names are unique.
+ */
+export const packetOfSubscriptions = 'events';
+
 /** The columns that only push notification configurations and channels have, of a webhook. */
 export const noChannel = {
   for_packet: null,
   authentication: null,
+  subscription: null,
+  position: null,
+  expires_at: null,
   name: null,
   responder: null,
   sign_in: 0,
@@ -87,7 +99,7 @@ export const noChannel = {
 export type DestinationKind = 'webhook' | 'channel';
 
 export const destinationOf = ({ kind }: Pick<StoredWebhook, 'kind'>): DestinationKind =>
-  kind === 'webhook' || kind === 'push' ? 'webhook' : 'channel';
+  kind === 'webhook' || kind === 'push' || kind === 'event' ? 'webhook' : 'channel';
 
 /** A webhook as callers see it, without its secret. */
 export function shownWebhook({ id, url, events, active, disabled_reason, created_at }: ListedRow): Webhook {
@@ -109,14 +121,20 @@ const listedColumns = [
   'created_at',
 ] as const;
 const secretColumns = ['secret', 'old_secret', 'old_secret_until'] as const;
-const channelColumns = ['for_packet', 'authentication', 'key_id'] as const;
+const channelColumns = ['for_packet', 'authentication', 'key_id', 'subscription', 'position', 'expires_at'] as const;
 
 const table = new Table<StoredWebhook>({
   name: 'webhooks',
   columns: [...listedColumns, 'seq', ...secretColumns, 'failing_since', 'updated_at', 'removed_at', ...channelColumns],
   key: 'seq',
   ofTenants: true,
-  decode: (row) => ({ ...row, events: readJson(row.events as string), active: row.active === 1 }) as unknown as StoredWebhook,
+  decode: (row) =>
+    ({
+      ...row,
+      events: readJson(row.events as string),
+      active: row.active === 1,
+      position: row.position === null ? null : Number(row.position),
+    }) as unknown as StoredWebhook,
   encode: (webhook) => ({ ...webhook, events: JSON.stringify(webhook.events), active: webhook.active ? 1 : 0 }),
 });
 
@@ -200,7 +218,9 @@ const writes: Writes<WebhookNeeds, WebhookBuffer> = {
   async flush(session, group) {
     table.flush(session, group, writes);
     const packets = group.each(writes, ({ inserted, changed }, tenant) =>
-      [...inserted, ...changed.values()].flatMap(({ for_packet }) => (for_packet === null ? [] : [{ tenant, for_packet }])),
+      [...inserted, ...changed.values()].flatMap(({ for_packet }) =>
+        for_packet === null || for_packet === packetOfSubscriptions ? [] : [{ tenant, for_packet }],
+      ),
     );
     if (packets.length > 0) await follow(session, packets);
   },
@@ -223,6 +243,16 @@ async function follow(session: Session, packets: readonly { tenant: number; for_
 
 /** A webhook or channel as lists need it. */
 export type ListedRow = Pick<StoredWebhook, (typeof listedColumns)[number]>;
+
+/** A subscription whose events are to be queued, and the last position of its tenant's trail. */
+export type FollowingRow = Pick<RowOf<'webhooks'>, 'tenant' | 'seq' | 'id' | 'expires_at'> & {
+  readonly subscription: string;
+  readonly position: number;
+  readonly last: number;
+};
+
+/** A subscription, as a request about it needs it. */
+export type SubscriptionRow = Pick<RowOf<'webhooks'>, 'seq' | 'name' | 'url' | 'key_origin' | 'expires_at'> & { readonly position: number };
 
 /** A push notification configuration. */
 export type PushRow = Pick<StoredWebhook, 'id' | 'name' | 'url' | 'secret' | 'authentication'>;
@@ -307,6 +337,16 @@ function reads({ database }: ReadDependencies) {
             .execute(),
         [],
       ),
+    /** The subscriptions to events of the tenant. */
+    subscriptions: (): Promise<SubscriptionRow[]> =>
+      db
+        .selectFrom('webhooks')
+        .select(['seq', 'name', 'url', 'key_origin', 'expires_at', 'position'])
+        .where('tenant', '=', scope.tenant)
+        .where('for_packet', '=', packetOfSubscriptions)
+        .where('removed_at', 'is', null)
+        .$castTo<SubscriptionRow>()
+        .execute(),
     /** Whether a channel of the tenant sends new questions, of any packet. */
     notifiesPerson: (): Awaitable<boolean> => andThen(notifying.first({ tenant: scope.viewer.tenant_number }), (row) => row !== undefined),
     /** The `seq` of a webhook or channel, removed or not; undefined when it is unknown. */
@@ -315,6 +355,22 @@ function reads({ database }: ReadDependencies) {
   const ofAll = {
     /** Erases the secrets and addresses of what was removed and has no pending delivery; returns how many, up to `limit`. */
     scrub: (limit: number) => scrub(database, limit),
+
+    /** Subscriptions of all tenants that are behind their trail or over, up to `limit`. */
+    following: (now: Date, limit: number): Promise<FollowingRow[]> =>
+      db
+        .selectFrom('webhooks')
+        .innerJoin('heads', 'heads.tenant', 'webhooks.tenant')
+        .select(['webhooks.tenant', 'webhooks.seq', 'webhooks.id', 'webhooks.expires_at', 'webhooks.subscription', 'webhooks.position'])
+        .select('heads.position as last')
+        .where('webhooks.subscription', 'is not', null)
+        .where('webhooks.removed_at', 'is', null)
+        .where((eb) => eb.or([eb('webhooks.position', '<', eb.ref('heads.position')), eb('webhooks.expires_at', '<=', now.toISOString())]))
+        .orderBy('webhooks.tenant')
+        .orderBy('webhooks.position')
+        .limit(limit)
+        .$castTo<FollowingRow>()
+        .execute(),
 
     /** Whether any tenant has a channel whose links begin with the origin of a request. */
     async hasOrigins(): Promise<boolean> {

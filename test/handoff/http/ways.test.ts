@@ -78,15 +78,18 @@ const rightOfMethod: Readonly<Record<string, string>> = {
 /** The methods of MCP; `tool`: what the tool needs. */
 const rightOfMcp: Readonly<Record<string, string>> = {
   'tools/call': 'tool',
-  ...named('read', 'resources/read tasks/get subscriptions/listen'),
-  ...named('work', 'tasks/cancel'),
-  ...named('any', 'tools/list resources/list resources/templates/list prompts/list prompts/get tasks/update'),
+  ...named('read', 'resources/read tasks/get subscriptions/listen events/poll'),
+  ...named('work', 'tasks/cancel events/subscribe events/unsubscribe'),
+  ...named('any', 'tools/list resources/list resources/templates/list prompts/list prompts/get tasks/update events/list'),
 };
 
 const rightOfAct: Readonly<Record<keyof typeof acts, string>> = {
   ...{
     listen: 'read',
     listPushes: 'read',
+    pollEvents: 'read',
+    subscribe: 'work',
+    unsubscribe: 'work',
     sendPush: 'read',
     setPush: 'work',
     removePush: 'work',
@@ -319,7 +322,7 @@ for (const store of stores) {
 
     test('is refused by every method of MCP, as a fault of the caller, and listed the tools that it may call', async () => {
       const service = await shareService(store);
-      const { key } = await newTenant(service, { max_api_keys: 10 });
+      const { key } = await newTenant(service, { max_api_keys: 20 });
       const { id } = await createPacket(service, {}, key);
       const asked = await mcp(service, 'tools/call', argumentsOf('ask_human', id), { key, tasks: true });
       const { taskId } = asked.body.result;
@@ -327,13 +330,18 @@ for (const store of stores) {
         'resources/read': [`packet://${id}`, `packet://${id}/brief`, `packet://${id}/history`, 'inbox://resolver'].map((uri) => ({ uri })),
         'tasks/get': [{ taskId }],
         'tasks/cancel': [{ taskId }],
+        'events/poll': [{ name: 'packet.ended' }],
+        'events/subscribe': [{ name: 'packet.ended', delivery: { url: 'https://127.0.0.1/', secret: 'whsec_' } }],
+        'events/unsubscribe': [{ name: 'packet.ended', delivery: { url: 'https://127.0.0.1/' } }],
       };
       for (const [method, right] of Object.entries(rightOfMcp)) {
         if (!['read', 'work'].includes(right) || method === 'subscriptions/listen') continue;
         for (const params of of[method]!) {
           const own = { key: await keyWithout(service, key, right), tasks: true };
           const { body, text } = await mcp(service, method, params as Record<string, unknown>, own);
-          assert.deepEqual([body.error?.code, body.error?.data?.code], [-32602, 'FORBIDDEN'], `${method}: ${text}`);
+          // The extension has a code of its own.
+          const code = method.startsWith('events/') ? -32012 : -32602;
+          assert.deepEqual([body.error?.code, body.error?.data?.code], [code, 'FORBIDDEN'], `${method}: ${text}`);
           assert.match(text, new RegExp(`scope ${right}`));
         }
       }

@@ -199,11 +199,13 @@ export const first: Migration = {
           ${seq}, tenant ${number} not null, id ${text} not null, kind text not null, for_packet ${text},
           url text not null, name text, events text not null, responder text, sign_in integer not null, authentication text,
           secret text not null, old_secret text, old_secret_until ${text}, key_id text, key_origin text, origin text,
-          active integer not null, disabled_reason text, failing_since ${text},
+          active integer not null, disabled_reason text, failing_since ${text}, subscription text, position bigint, expires_at ${text},
           created_at ${text} not null, updated_at ${text} not null, removed_at ${text}, unique (tenant, id)${bySeq})`,
         // A tenant may have one for each of its packets, which reads of all others pass over.
         `create index webhooks_of_tenant on webhooks (tenant, removed_at${ordered}) where for_packet is null`,
         `create index webhooks_of_packet on webhooks (tenant, for_packet${ordered}) where for_packet is not null`,
+        // Subscriptions to events of MCP.
+        `create index webhooks_following on webhooks (expires_at) where subscription is not null and removed_at is null`,
         // Removed ones whose secrets are not erased yet.
         `create index webhooks_removed on webhooks (tenant, seq) where removed_at is not null and url <> ''`,
         // A packet has one push notification configuration of a name.
