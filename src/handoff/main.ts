@@ -10,9 +10,6 @@ import { createLogger, flushed } from '../kit/http/logs.ts';
 import { Streams } from '../kit/http/streams.ts';
 import { createIds, type NewId, type RandomSource, systemRandom } from '../kit/id.ts';
 import { type Stop, starting } from '../kit/lifecycle.ts';
-import { parseAllowList } from '../kit/outgoing/addresses.ts';
-import { type AddressGuard, createGuard } from '../kit/outgoing/guard.ts';
-import { Outgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
 import type { Tracer } from '../kit/trace-context.ts';
 import { Turns } from '../kit/turns.ts';
@@ -43,9 +40,6 @@ import { trailHandlers } from './http/trail.ts';
 import { webhookHandlers } from './http/webhooks.ts';
 import type { Identity } from './identity/identity.ts';
 import { claimRules, signInUse } from './identity-settings.ts';
-import { createPostToCallback } from './jobs/callbacks.ts';
-import { Mailer } from './jobs/mail.ts';
-import { manyAttempts } from './jobs/receivers.ts';
 import { SchemaChecks } from './json-schema/checks.ts';
 import { Hub } from './live/hub.ts';
 import type { RedisLink } from './live/redis.ts';
@@ -53,6 +47,7 @@ import { Relay } from './live/relay.ts';
 import { ReplayMemory } from './live/replay-memory.ts';
 import { WaitingList } from './live/waiting.ts';
 import type { Extension as McpExtension } from './mcp/server.ts';
+import { createSending } from './sending.ts';
 import { AgentService } from './service/agents.ts';
 import { createAnswerLinkService } from './service/answer-links.ts';
 import { createApprovalService } from './service/approvals.ts';
@@ -63,27 +58,22 @@ import { createChannelService } from './service/channels.ts';
 import { OpenConnections } from './service/connections.ts';
 import { createContractService } from './service/contracts.ts';
 import { createDelegationService } from './service/delegations.ts';
-import type { ServiceDependencies } from './service/dependencies.ts';
 import { createErasureService } from './service/erasures.ts';
 import { createExecutionService } from './service/executions.ts';
 import { createGroupService } from './service/groups.ts';
 import { createKeyService } from './service/keys.ts';
 import { createListService } from './service/lists.ts';
 import { createNoticeService } from './service/notices.ts';
-import { createOccurrenceService } from './service/occurrences.ts';
-import { createPacketViews, type PacketViews } from './service/packet-views.ts';
+import { createPacketViews } from './service/packet-views.ts';
 import { createPacketService } from './service/packets.ts';
 import { createPeopleService } from './service/people.ts';
 import { createPolicyService } from './service/policies.ts';
-import { createPushService } from './service/pushes.ts';
 import { createQuestionService } from './service/questions.ts';
 import { createScheduleService } from './service/schedules.ts';
 import { createStatsService } from './service/stats.ts';
-import { createSubscriptionService } from './service/subscriptions.ts';
 import { createTenantService } from './service/tenants.ts';
 import { createTrailService } from './service/trail.ts';
 import { createWaitingService } from './service/waiting.ts';
-import { createWebhookService } from './service/webhooks.ts';
 import { mailProblem, noPublicUrl, type Settings, tierLimits, unusedAdminKey } from './settings.ts';
 import { openStore, type Store } from './store/store.ts';
 
@@ -119,7 +109,19 @@ export interface Handoff {
   stop: Stop;
   /** Runs one round of a job, for tests, which control the clock. */
   runOnce: Record<
-    'sweep' | 'schedule' | 'follow' | 'index' | 'prune' | 'measure' | 'deliver' | 'poll' | 'recheck' | 'heartbeat' | 'agents' | 'erase' | 'anchor',
+    | 'sweep'
+    | 'schedule'
+    | 'follow'
+    | 'index'
+    | 'prune'
+    | 'measure'
+    | 'deliver'
+    | 'poll'
+    | 'recheck'
+    | 'heartbeat'
+    | 'agents'
+    | 'erase'
+    | 'anchor',
     () => Promise<number>
   >;
 }
@@ -306,29 +308,15 @@ function createLive(
 /** What passes events on. */
 export type Live = ReturnType<typeof createLive>;
 
-/** Wires the requests to receivers, and the events of MCP, some of which are sent to receivers. */
-function createEventServices(
-  { settings, dependencies, tracer }: Base,
-  parts: ServiceDependencies & { guard: AddressGuard; views: PacketViews; turns: Turns },
-) {
-  const { guard, views } = parts;
-  const outgoing = new Outgoing({ guard, connectionsPerOrigin: manyAttempts, tracer, ...dependencies.outgoing });
-  const occurrences = createOccurrenceService({ ...parts, brief: createBriefService(views) });
-  const post = createPostToCallback(outgoing, `${packageJson.name}/${packageJson.version}`);
-  const overlapSeconds = settings.webhookSecretOverlapSeconds;
-  return { outgoing, occurrences, subscriptions: createSubscriptionService({ ...parts, urlProblem: guard.problem, occurrences, post, overlapSeconds }) };
-}
-
 /** Wires the operations, and the requests to receivers of webhooks and messages. */
 function createServices(base: Base, store: Store, live: Live, identity: Identity | undefined) {
-  const { settings, dependencies, clock, newId, random, logger } = base;
+  const { settings, clock, newId, random, logger } = base;
   const parts = { store, clock, newId, random };
   const { turns } = live;
   const agents = new AgentService(store, clock);
   const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
   const views = createPacketViews(store, turns);
-  const { smtpUrl: url, mailFrom: from } = settings;
-  const guard = createGuard({ allow: parseAllowList(settings.webhookAllow), setting: 'SERVICE_WEBHOOK_ALLOW', ...dependencies.outgoing });
+  const { urlProblem, ...sending } = createSending(base, { ...parts, views, turns });
   const checks = new SchemaChecks();
   const contracts = createContractService({
     store,
@@ -363,7 +351,7 @@ function createServices(base: Base, store: Store, live: Live, identity: Identity
   const packets = createPacketService({ ...creation, signIn });
   return {
     ...{ keys, connections, agents, checks, contracts, policies, packets, answerLinks, views, callerOfOrigin },
-    ...createEventServices(base, { ...parts, guard, views, turns }),
+    ...sending,
     ...{ people: createPeopleService(parts), tenants: createTenantService(parts) },
     approvals: createApprovalService(creation),
     schedules: createScheduleService({ ...creation, turns, callerOfOrigin, refresh: keys.refresh }),
@@ -373,10 +361,7 @@ function createServices(base: Base, store: Store, live: Live, identity: Identity
     ...{ groups: createGroupService(parts), delegations: createDelegationService(parts) },
     waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
     notices: createNoticeService({ views, clock, answerLinks, publicUrl }),
-    channels: createChannelService({ ...parts, urlProblem: guard.problem, mailProblem: mailProblem(settings), publicUrl, signIn }),
-    pushes: createPushService({ ...parts, urlProblem: guard.problem }),
-    webhooks: createWebhookService({ ...parts, urlProblem: guard.problem, overlapSeconds: settings.webhookSecretOverlapSeconds }),
-    mailer: url === undefined || from === undefined ? undefined : new Mailer({ url, from, guard, ca: dependencies.outgoing?.ca }),
+    channels: createChannelService({ ...parts, urlProblem, mailProblem: mailProblem(settings), publicUrl, signIn }),
   };
 }
 

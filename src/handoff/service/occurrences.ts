@@ -1,7 +1,7 @@
 import type { Clock } from '../../kit/clock.ts';
-import type { Turns } from '../../kit/turns.ts';
 import { invalid } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
+import type { Turns } from '../../kit/turns.ts';
 import { type From, maxOccurrenceBrief, type Occurrence, type OccurrenceName, type Polled, type Subscribed } from '../model/occurrence.ts';
 import type { PacketSummary } from '../model/packet.ts';
 import { isSubscribed, occurrenceData, stillHolds, type TrailEvent } from '../rules/occurrence.ts';
