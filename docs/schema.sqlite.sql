@@ -190,12 +190,14 @@ CREATE TABLE webhooks (
   seq integer primary key autoincrement, tenant integer not null, id text not null, kind text not null, for_packet text,
   url text not null, name text, events text not null, responder text, sign_in integer not null, authentication text,
   secret text not null, old_secret text, old_secret_until text, key_id text, key_origin text, origin text,
-  active integer not null, disabled_reason text, failing_since text,
+  active integer not null, disabled_reason text, failing_since text, subscription text, position bigint, expires_at text,
   created_at text not null, updated_at text not null, removed_at text, unique (tenant, id));
 
 CREATE INDEX webhooks_of_tenant on webhooks (tenant, removed_at) where for_packet is null;
 
 CREATE INDEX webhooks_of_packet on webhooks (tenant, for_packet) where for_packet is not null;
+
+CREATE INDEX webhooks_following on webhooks (expires_at) where subscription is not null and removed_at is null;
 
 CREATE INDEX webhooks_removed on webhooks (tenant, seq) where removed_at is not null and url <> '';
 

@@ -11,6 +11,8 @@ export async function startService(mcpExtension?: Extension): Promise<{ handoff:
     SERVICE_ADMIN_KEY: apiKey,
     SERVICE_HOST: '127.0.0.1',
     SERVICE_PORT: '0',
+    // Receivers of events of the tests.
+    SERVICE_WEBHOOK_ALLOW: '127.0.0.1',
     SERVICE_RATE_LIMIT_PER_MINUTE: '0',
     SERVICE_HOURLY_QUOTA_FREE: '0',
     SERVICE_HOURLY_QUOTA_PRO: '0',

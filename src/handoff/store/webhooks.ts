@@ -366,8 +366,9 @@ function reads({ database }: ReadDependencies) {
         .where('webhooks.subscription', 'is not', null)
         .where('webhooks.removed_at', 'is', null)
         .where((eb) => eb.or([eb('webhooks.position', '<', eb.ref('heads.position')), eb('webhooks.expires_at', '<=', now.toISOString())]))
-        .orderBy('webhooks.tenant')
-        .orderBy('webhooks.position')
+        // All have an end, by which the index of subscriptions is read.
+        .where('webhooks.expires_at', '>', sql.lit(''))
+        .orderBy('webhooks.expires_at')
         .limit(limit)
         .$castTo<FollowingRow>()
         .execute(),
