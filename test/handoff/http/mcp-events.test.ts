@@ -525,6 +525,17 @@ for (const store of stores) {
 }
 
 for (const store of storesOfSeveral) {
+  test(`A subscription goes on after a restart, with what came before it was queued, on ${store.name}`, async (t) => {
+    const first = await startHooked(t, { store });
+    const receiver = await startReceiver(t, client());
+    await subscribe(first, { url: receiver.url });
+    const { id } = await createPacket(first);
+    await first.handoff.stop();
+    const second = await startHooked(t, { databaseUrl: first.databaseUrl, clock: first.clock });
+    await sendAll(second);
+    assert.deepEqual(idsOf(eventsAt(receiver).map(({ event }) => event)), [id]);
+  });
+
   test(`Two instances queue each event of a subscription once, on ${store.name}`, async (t) => {
     const service = await startHooked(t, { store });
     const second = await startHooked(t, { store, databaseUrl: service.databaseUrl, clock: service.clock });

@@ -12,6 +12,7 @@ import { type Contents, contentsOf, disagreements, type Inspector, inspect, orph
 import { type FaultKind, injectFault } from '../../support/faults.ts';
 import { cookiesOf, publicUrl, dana as signedIn, signIn, signInSettings, startIssuer, type TestIssuer } from '../../support/issuer.ts';
 import { claimant, packetIn, question } from '../../support/life.ts';
+import { mcp } from '../../support/mcp.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import {
   createPacket,
@@ -22,6 +23,7 @@ import {
   TestClock,
   type TestService,
 } from '../../support/service.ts';
+import { endOfFile } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 import { register } from '../../support/webhooks.ts';
 
@@ -40,6 +42,20 @@ type Act = () => Promise<Pick<TestAnswer, 'status' | 'text'>>;
 
 /** Prepares what the operation needs, and returns the operation, or several that are started together. */
 type Prepare = (bench: Bench) => Promise<Act | Act[]>;
+
+/** A callback that answers challenges, for all tests of the file. */
+let callback: ReturnType<typeof startReceiver> | undefined;
+
+/** Calls a method of events of MCP for a subscription; a failure has the status that the API gives it. */
+async function subscription({ service, tenant }: Bench, method: 'subscribe' | 'unsubscribe', name: string) {
+  callback ??= startReceiver(endOfFile, (response, { body }) => void response.writeHead(200).end(body));
+  const { url } = await callback;
+  const secret = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
+  const params = { name: 'packet.waiting', arguments: { agent_id: 'resolver' }, delivery: { url: `${url}?${name}`, secret } };
+  const { status, body, text } = await mcp(service, `events/${method}`, params, { key: tenant.key });
+  const statuses: Readonly<Record<string, number>> = { SERVER_ERROR: 500, SERVICE_UNAVAILABLE: 503 };
+  return { status: body?.error === undefined ? status : (statuses[body.error.data?.code] ?? 409), text };
+}
 
 const freshKey = () => ({ 'idempotency-key': randomUUID() });
 const agent = { agent_id: 'resolver' };
@@ -234,6 +250,19 @@ const operations: Record<string, Prepare> = {
     const { id } = await createPacket(bench.service, {}, bench.tenant.key);
     await setPush(bench, id, 'mine');
     return () => bench.call('DELETE', `//a2a/tasks/${id}/pushNotificationConfigs/mine`, undefined, { 'a2a-version': '1.0' });
+  },
+  'subscribe to events': async (bench) => {
+    const name = randomUUID();
+    return () => subscription(bench, 'subscribe', name);
+  },
+  'refresh a subscription to events': async (bench) => {
+    await subscription(bench, 'subscribe', 'mine');
+    return () => subscription(bench, 'subscribe', 'mine');
+  },
+  'end a subscription to events': async (bench) => {
+    const name = randomUUID();
+    await subscription(bench, 'subscribe', name);
+    return () => subscription(bench, 'unsubscribe', name);
   },
   'answer over A2A': async ({ service, tenant, call }) => {
     const { id } = await packetIn(service, 'awaiting_human', {}, tenant.key);
@@ -483,7 +512,11 @@ async function runWithFaults(newBench: () => Promise<Bench>, prepare: Prepare, k
 
 /** A round of a job, as an operation: its failure is an answer. */
 const round =
-  ({ service }: Bench, job: 'sweep' | 'schedule' | 'prune' | 'index' | 'deliver' | 'agents' | 'erase' | 'anchor', seconds: number): Act =>
+  (
+    { service }: Bench,
+    job: 'sweep' | 'schedule' | 'follow' | 'prune' | 'index' | 'deliver' | 'agents' | 'erase' | 'anchor',
+    seconds: number,
+  ): Act =>
   async () => {
     service.clock.turn(seconds);
     try {
@@ -516,6 +549,18 @@ const jobs: Record<string, Prepare> = {
   'deliver events': async (bench) => {
     await several(bench, 2);
     return round(bench, 'deliver', 60);
+  },
+  'queue the events of a subscription': async (bench) => {
+    const name = randomUUID();
+    await subscription(bench, 'subscribe', name);
+    await several(bench, 2);
+    const act = round(bench, 'follow', 1);
+    // The next case has no other.
+    return async () => {
+      const done = await act();
+      if (done.status === 200) await subscription(bench, 'unsubscribe', name);
+      return done;
+    };
   },
   'run a schedule': async (bench) => {
     const path = `/schedules/${randomUUID()}`;
