@@ -163,26 +163,18 @@ function streamOf(
       end().catch(failed);
     },
     feed(open) {
-      const announce = (channels?: readonly string[]) => {
-        changed((message) => open.sent(message), channels).catch((error: unknown) => open.fail(error));
-      };
       const listener: Listener = {
         position,
         isOpen: () => open.isOpen,
         receive({ channels }) {
-          announce(channels);
+          changed(channels);
           return 0;
         },
         endSlow: () => open.end('slow'),
         fail: (error) => open.fail(error),
       };
       const pump = async () => {
-        let isAcknowledged = false;
-        for await (const message of messages) {
-          open.send(Buffer.from(message));
-          if (!isAcknowledged) announce();
-          isAcknowledged = true;
-        }
+        for await (const message of messages) open.send(Buffer.from(message));
         open.end('done');
       };
       pump().catch((error: unknown) => open.fail(error));

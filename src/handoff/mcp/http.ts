@@ -5,7 +5,6 @@ import type { Scope } from '../model/common.ts';
 import { urisOf } from './resources.ts';
 import { callTool, createMcpServer, type Extension, type McpDependencies, type RunTool, type ToolCall, takesTasks } from './server.ts';
 import type { Session } from './session.ts';
-import { type SendMessage, subscribedTasks } from './subscriptions.ts';
 import { mayWait, scopesOf, tools } from './tools.ts';
 
 /** A request to the endpoint, after admission. */
@@ -24,11 +23,11 @@ export interface McpHttpAnswer {
   readonly text: string;
 }
 
-/** An answer that goes on until the client disconnects: the changes of resources and tasks that it listens to. */
+/** An answer that goes on until the client disconnects: the changes of resources that it listens to. */
 export interface McpSubscription {
   readonly messages: AsyncIterable<Uint8Array>;
-  /** Announces what an event on these channels may have changed, at first without channels. Only what the client listens to is sent. */
-  readonly changed: (send: SendMessage, channels?: readonly string[]) => Promise<void>;
+  /** Announces what an event on these channels may have changed. Only what the client listens to is sent. */
+  readonly changed: (channels: readonly string[]) => void;
   /** Ends the subscription, with its last message. */
   readonly end: () => Promise<void>;
 }
@@ -88,8 +87,6 @@ export function createMcpEndpoint(parts: {
     scopesFor,
     answer: (request) => (isWaiting(request.body) ? answerLater(request) : fetchFrom(shared, request).then(read)),
     async listen(request) {
-      const tasks = await subscribedTasks(request, parts.refusalOf);
-      if (tasks !== undefined && 'status' in tasks) return tasks;
       // Each subscription has its own handler, since the events of a handler go to all of its subscriptions.
       let listener: (event: ServerEvent) => void = () => undefined;
       const send = (event: ServerEvent) => listener(event);
@@ -102,13 +99,12 @@ export function createMcpEndpoint(parts: {
           };
         },
       });
-      const response = await fetchFrom(handler, { ...request, body: tasks?.body ?? request.body });
+      const response = await fetchFrom(handler, request);
       if (response.body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) return read(response);
       return {
-        messages: tasks?.messages(response.body) ?? response.body,
-        async changed(sendTask, channels) {
-          for (const uri of urisOf(channels ?? [])) send({ kind: 'resource_updated', uri });
-          await tasks?.changed(sendTask, channels);
+        messages: response.body,
+        changed(channels) {
+          for (const uri of urisOf(channels)) send({ kind: 'resource_updated', uri });
         },
         end: () => handler.close(),
       };

@@ -35,20 +35,16 @@ export interface McpRequest {
 /** The Tasks extension: https://modelcontextprotocol.github.io/ext-tasks/specification/2026-07-28/tasks.html */
 const tasksExtension = 'io.modelcontextprotocol/tasks';
 
-/** Whether a request of revision 2026-07-28, with these fields in `_meta`, declares that its client takes tasks. */
-export function declaresTasks(meta: object = {}): boolean {
-  const capabilities = (meta as Record<string, { extensions?: Record<string, unknown> } | undefined>)[
+/** Whether the client of a request takes tasks. */
+export function takesTasks({ mcpReq: { envelope } }: ServerContext): boolean {
+  const capabilities = (envelope as Record<string, { extensions?: Record<string, unknown> } | undefined> | undefined)?.[
     'io.modelcontextprotocol/clientCapabilities'
   ];
   return capabilities?.extensions?.[tasksExtension] !== undefined;
 }
 
-/** Whether the client of a request takes tasks. */
-export const takesTasks = ({ mcpReq: { envelope } }: ServerContext): boolean => declaresTasks(envelope);
-
 /** The error for a client that does not declare that it takes tasks. */
-export const tasksNotDeclared = () =>
-  new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [tasksExtension]: {} } } });
+const tasksNotDeclared = () => new MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [tasksExtension]: {} } } });
 
 interface TaskParams {
   readonly taskId?: unknown;
@@ -235,14 +231,14 @@ const taskIdOf = (params: McpRequest['params']): string => {
 };
 
 /** A task on the wire, with its result. */
-export const detailsOf = ({ task, result, error }: Task): Record<string, unknown> => ({
+const detailsOf = ({ task, result, error }: Task): Record<string, unknown> => ({
   ...task,
   ...(error === undefined ? {} : { error }),
   ...(result === undefined ? {} : { result: { ...written(result), resultType: 'complete' } }),
 });
 
 /** Turns a 404 into undefined. */
-export const unlessUnknown =
+const unlessUnknown =
   (refusalOf: McpDependencies['refusalOf']) =>
   (error: unknown): undefined => {
     if (refusalOf(error).code !== 'NOT_FOUND') throw error;

@@ -115,9 +115,6 @@ function idOf(subject: Subject): string {
   return Buffer.from([subject.kind, subject.packetId, about, subject.createdAt].join(' ')).toString('base64url');
 }
 
-/** The id of the packet of a task; undefined for an id of no task. */
-export const packetOfTask = (taskId: string): string | undefined => subjectOf(taskId)?.packetId;
-
 /** Parses a task id, which clients can forge; undefined when it is none. */
 function subjectOf(taskId: string): Subject | undefined {
   if (taskId.length > 1000) return undefined;

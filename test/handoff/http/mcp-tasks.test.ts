@@ -129,51 +129,13 @@ for (const store of stores) {
       }
     });
 
-    test('is announced with its result to a client that listens to it, and only its own', async () => {
+    test('is not announced on a subscription, which names only what it takes [H757]', async () => {
       const service = await shareService(store);
       const { id, task } = await ask(service);
-      const other = await ask(service);
-      const foreign = await newTenant(service);
-      const { id: waited } = await createPacket(service);
-      const wait = await callTool(service, 'wait_for_packet', { packet_id: waited, statuses: ['failed'] }, { tasks });
-      const { status, messages } = await listen(service, {
-        taskIds: [task.taskId, wait.taskId, 'bm8gdGFzaw'],
-        resourceSubscriptions: [`packet://${id}`],
-      });
-      assert.equal(status, 200);
-      const { params } = (await messages.next()).value;
-      assert.deepEqual(params.notifications, { resourceSubscriptions: [`packet://${id}`], taskIds: [task.taskId, wait.taskId] });
-      await respond(service, other.id);
-      await callTool(service, 'claim', { packet_id: waited });
-      await callTool(service, 'fail', { packet_id: waited, reason: 'No access' });
-      const failed = (await messages.next()).value;
-      assert.deepEqual([failed.method, failed.params.taskId, failed.params.status], ['notifications/tasks', wait.taskId, 'completed']);
+      const { messages } = await listen(service, { taskIds: [task.taskId], resourceSubscriptions: [`packet://${id}`] });
+      assert.deepEqual((await messages.next()).value.params.notifications, { resourceSubscriptions: [`packet://${id}`] });
       await respond(service, id);
-      const told = [(await messages.next()).value, (await messages.next()).value];
-      const { params: answered } = told.find(({ method }) => method === 'notifications/tasks')!;
-      const { _meta, ...announced } = answered;
-      const { resultType, _meta: _, ...read } = await get(service, task.taskId);
-      assert.deepEqual(announced, read, 'what tasks/get returns');
-      assert.deepEqual(_meta, params._meta);
-
-      const late = await listen(service, { taskIds: [task.taskId] });
-      assert.deepEqual((await late.messages.next()).value.params.notifications, { taskIds: [task.taskId] });
-      assert.equal((await late.messages.next()).value.params.status, 'completed', 'a task that is over already');
-      const elsewhere = await listen(service, { taskIds: [task.taskId] }, foreign.key);
-      assert.deepEqual((await elsewhere.messages.next()).value.params.notifications, {});
-      assert.equal((await elsewhere.messages.next()).value.result.resultType, 'complete', 'nothing to listen to');
-    });
-
-    test('cannot be listened to without declaring the extension, nor by anything but a list of ids', async () => {
-      const service = await shareService(store);
-      const { task } = await ask(service);
-      const undeclared = await mcp(service, 'subscriptions/listen', { notifications: { taskIds: [task.taskId] } });
-      assert.deepEqual([undeclared.status, undeclared.body.error.code], [400, -32021], undeclared.text);
-      for (const taskIds of ['x', [7], Array(101).fill(task.taskId), null]) {
-        const { status, body } = await mcp(service, 'subscriptions/listen', { notifications: { taskIds } }, { tasks });
-        assert.deepEqual([status, body.error?.code], [200, -32602], JSON.stringify(taskIds).slice(0, 80));
-        assert.match(body.error.message, /taskIds/);
-      }
+      assert.equal((await messages.next()).value.method, 'notifications/resources/updated');
     });
 
     test('takes no input, since a person answers elsewhere', async () => {
