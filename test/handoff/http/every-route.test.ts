@@ -239,6 +239,9 @@ for (const store of stores) {
       await meet('createAnswerLink', 409, claimed);
       await meet('createKey', 409, claimed, { key, body: { name: 'second' } });
       await meet('deleteTenant', 409, '00000000-0000-7000-8000-000000000001');
+      const named = { ...bodies.putSchedule, packet: packetRequest({ metadata: { ...createExample.metadata, subjects: ['person-7'] } }) };
+      assert.ok((await service.call('PUT', '/schedules/named', { body: named })).status < 300);
+      await meet('createErasure', 409, claimed, { body: { subject: 'person-7', reason: 'Asked for' } });
       await meet('claimPacket', 410, expired);
       await meet('respondPacket', 410, late);
       await meet('createAnswerLink', 410, late);
