@@ -51,10 +51,11 @@ describe('Checks of schemas of callers', () => {
     // A deadline that a thread can't keep: it is ended in the middle of a check.
     const checks = openChecks(t, { deadlineMs: 0 });
     const slow = checkOf(
-      { items: { anyOf: list(490, (index) => ({ type: 'string', const: `${index}` })) } },
-      list(4000, () => 'x'),
+      { items: { anyOf: list(240, (index) => ({ type: 'string', const: `${index}` })) } },
+      list(40_000, () => 'x'),
     );
-    assert.deepEqual(await checks.check(slow), { faults: [], ranOut: true, field: '', steps: 0 });
+    const { faults: none, ranOut } = await checks.check(slow);
+    assert.deepEqual([none, ranOut], [[], true]);
     const faults = await checks.faultsOf(1, { properties: object(499, (index) => [`p${index}`, {}]) });
     assert.match(faults[0]?.detail ?? '', /^schema needs too much time to be compiled\.$/);
   });
