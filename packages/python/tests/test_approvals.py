@@ -185,7 +185,7 @@ def test_a_question_that_is_over_and_an_approval_that_has_expired_are_asked_anew
     with pytest.raises(baton_client.NoAnswer):
         agent.approve("refund", {}, timeout=1, on_timeout="expire", **ask)
     agent_id, arguments = {"id": "refunds"}, {"tool": "refund", "arguments": {}, "call_id": "gone"}
-    ended = agent.ask_approval(body={"agent": agent_id, "action": arguments})  # type: ignore[typeddict-item]
+    ended = agent.ask_approval(body={"agent": agent_id, "action": arguments})  # type: ignore[call-overload]
     wait_for(agent, ended, "expired")
     third = beside(
         lambda: agent.approve("refund", {}, **ask), lambda: deciding(handoff_service, "gone~2", decision="approve")
