@@ -108,8 +108,8 @@ def test_iterators_read_all_pages(handoff_service: Service) -> None:
         assert found == made[::-1]
         tagged = request_for("tagged")
         tagged["metadata"]["tags"] = ["a, b", 'say "hi"']
-        made = [client.create_packet(body=tagged)["id"]]
-        assert [packet["id"] for packet in client.iter_list_packets(tags=["a, b", 'say "hi"'])] == made
+        one = client.create_packet(body=tagged)["id"]
+        assert [packet["id"] for packet in client.iter_list_packets(tags=["a, b", 'say "hi"'])] == [one]
 
     async def read() -> list[str]:
         async with AsyncHandoff(handoff_service.url, KEY) as client:

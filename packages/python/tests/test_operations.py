@@ -13,7 +13,7 @@ from baton_client import ApiError, AsyncFallback, AsyncHandoff, Fallback, Handof
 from conftest import KEY, Service
 
 CLIENTS = [(Handoff, AsyncHandoff), (Fallback, AsyncFallback)]
-BY_HAND = {"close", "events", "work"}
+BY_HAND = {"approve", "close", "events", "requires_approval", "work"}
 
 
 def operations(client: type) -> Iterator[str]:
