@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, type TestContext, test } from 'node:test';
 
+import { maintain } from '../../src/handoff/maintenance.ts';
 import { createExample } from '../../src/handoff/model/examples.ts';
 import { migrations } from '../../src/handoff/store/migrations/index.ts';
 import { tablesOf } from '../../src/kit/sql/shape.ts';
 import { a2a } from '../support/a2a.ts';
 import { assertSound, looking } from '../support/consistency.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { openInstances } from '../support/instances.ts';
 import { callTool } from '../support/mcp.ts';
 import { startReceiver } from '../support/receiver.ts';
@@ -136,7 +139,6 @@ const tablesWithWord = (url: string): Promise<string[]> =>
   looking(url, async ({ query }) => {
     const found: string[] = [];
     for (const name of [...tablesOf(migrations).map((table) => table.name), 'search_index']) {
-      if (name === 'due') continue;
       const rows = await query(
         name === 'search_index' && url.startsWith('sqlite') ? 'select block as words from search_index_data' : `select * from ${name}`,
       );
@@ -203,6 +205,13 @@ async function assertErased(services: readonly TestService[], filled: Filled): P
   await assertSound(one.databaseUrl);
 }
 
+/** Whether the export of everything has the word. */
+async function isExported(t: TestContext, url: string): Promise<boolean> {
+  const file = join(temporaryFolder(t), 'export.jsonl');
+  await maintain('export', file, { environment: { SERVICE_DATABASE_URL: url }, config: undefined, tenant: undefined }, () => undefined);
+  return readFileSync(file, 'utf8').toLowerCase().includes(word);
+}
+
 /** The statements that the documents name for the unused places of a SQLite file. */
 function documentedStatements(): string {
   const [, statements] =
@@ -224,6 +233,7 @@ describe('The words of erased packets', () => {
       [],
     );
     for (const stop of stops) await stop();
+    assert.equal(await isExported(t, url), false);
     const path = url.slice('sqlite://'.length);
     const database = new DatabaseSync(path);
     database.exec(documentedStatements());
@@ -239,8 +249,10 @@ describe('The words of erased packets', () => {
     const { url, start } = await openInstances(t);
     const services = [await start({ SERVICE_WEBHOOK_ALLOW: '127.0.0.1' }), await start({ SERVICE_WEBHOOK_ALLOW: '127.0.0.1' })];
     const filled = await fill(t, services[0]!);
+    assert.equal(await isExported(t, url), true);
     await assertErased(services, filled);
     assert.deepEqual(await tablesWithWord(url), []);
+    assert.equal(await isExported(t, url), false);
   });
 });
 
