@@ -13,8 +13,9 @@ import { createPruner } from './jobs/pruner.ts';
 import { createScheduler } from './jobs/scheduler.ts';
 import { createSend } from './jobs/senders.ts';
 import { createSweeper } from './jobs/sweeper.ts';
-import type { Base, Live, Services } from './main.ts';
+import type { Base, Live } from './main.ts';
 import { createDeliveryService } from './service/deliveries.ts';
+import type { Services } from './services.ts';
 import type { Store } from './store/store.ts';
 
 /** How often due heartbeats are sent, in milliseconds. */

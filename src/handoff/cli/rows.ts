@@ -206,3 +206,9 @@ export const whole =
 
 /** The parser of an option that can be repeated. */
 export const several = (text: string, before: readonly string[] = []): string[] => [...before, text];
+
+/** A command whose module only that command loads: each module takes a millisecond of every start. */
+export const later =
+  (load: () => Promise<Row['run']>): Row['run'] =>
+  async (...given) =>
+    (await load())(...given);
