@@ -210,13 +210,15 @@ CREATE TABLE deliveries (
   seq integer primary key autoincrement, tenant integer not null, id text not null, webhook integer not null, packet_id text,
   event_id text not null, event_type text not null, status text not null, attempts integer not null,
   last_error text, last_status_code integer, next_retry_at text, delivered_at text,
-  created_at text not null, updated_at text not null, due_at text, unique (tenant, id));
+  created_at text not null, updated_at text not null, due_at text, position integer, unique (tenant, id));
 
 CREATE INDEX deliveries_by_webhook on deliveries (webhook);
 
 CREATE INDEX deliveries_by_packet on deliveries (tenant, packet_id);
 
 CREATE INDEX deliveries_due on deliveries (webhook, due_at) where due_at is not null;
+
+CREATE INDEX deliveries_pending on deliveries (webhook, position) where position is not null and due_at is not null;
 
 CREATE INDEX deliveries_failed on deliveries (tenant, status) where next_retry_at is not null;
 

@@ -136,8 +136,8 @@ export function createSend(parts: SenderDependencies): Send {
     if (occurrence === undefined) return 'over';
     const { position, ...event } = occurrence;
     // A client may keep the cursor: all events up to it were delivered or given up.
-    const oldest = await store.deliveries.oldest(tenant, webhook);
-    const cursor = oldest === undefined || oldest.seq >= delivery.seq ? position : await occurrences.before(tenant, oldest);
+    const settled = await store.deliveries.settledUpTo(tenant, webhook);
+    const cursor = settled === undefined || settled >= position - 1 ? position : settled;
     const body = Buffer.from(JSON.stringify({ ...event, cursor: String(cursor) }));
     onSize(body.length);
     const sent = await post(queue, { ...headersOf(item, body), ...subscriptionHeaders(name) }, body);

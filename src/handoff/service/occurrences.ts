@@ -103,15 +103,6 @@ export function createOccurrenceService({ store, views, brief, clock, turns }: O
       return { events, cursor: String(position), truncated, hasMore: position < last };
     },
 
-    /** The position before that of the event of a delivery. */
-    async before(
-      tenant: number,
-      { packet_id, event_id }: { readonly packet_id: string | null; readonly event_id: string },
-    ): Promise<number> {
-      const entry = packet_id === null ? undefined : await store.whole(tenant).trail.packetEvent(packet_id, event_id);
-      return (entry?.position ?? 1) - 1;
-    },
-
     /** The event of a delivery, as the caller for whom it is sent may see it now; undefined when there is nothing to send. */
     async ofDelivery(
       caller: Caller,

@@ -85,12 +85,6 @@ export function createSubscriptionService(parts: SubscriptionDependencies) {
     return answer.status < 300 && echoes(answer.text, nonce) ? undefined : 'challenge_failed';
   }
 
-  /** The position up to which all events of a subscription were delivered or given up. */
-  async function deliveredUpTo(tenant: number, { seq, position }: { readonly seq: number; readonly position: number }): Promise<number> {
-    const oldest = await store.deliveries.oldest(tenant, seq);
-    return oldest === undefined ? position : occurrences.before(tenant, oldest);
-  }
-
   function expiryOf(ttlMs: number | null | undefined, now: Date): string {
     // Without an end: a day, which the client reads in the answer.
     const ms = ttlMs === null ? longestMs : Math.min(Math.max(ttlMs ?? usualMs, shortestMs), longestMs);
@@ -124,7 +118,7 @@ export function createSubscriptionService(parts: SubscriptionDependencies) {
       const isAdded = await put(caller, { name, subscribed, url, secret, expires_at, position: start.position }, now);
       if (isAdded === undefined) return { refusal: { kind: 'exhausted', max: maxSubscriptions } };
       const known = isAdded ? undefined : live.find((one) => one.name === name);
-      const cursor = known === undefined ? start.position : await deliveredUpTo(tenant, known);
+      const cursor = known === undefined ? start.position : ((await store.deliveries.settledUpTo(tenant, known.seq)) ?? known.position);
       return { id: name, refreshBefore: expires_at, cursor: String(cursor), truncated: isAdded && start.truncated };
     },
 
@@ -169,9 +163,11 @@ export function createSubscriptionService(parts: SubscriptionDependencies) {
             }
             if (position >= upTo) continue;
             const subscribed = readJson<Subscribed>(stored.subscription!);
-            for (const { entry, event } of events)
-              if (entry.position > position && isSubscribed(subscribed, event))
-                deliveries.add({ id: entry.id, type: subscribed.name, packet_id: entry.packet_id, timestamp: now.toISOString() }, stored);
+            for (const { entry, event } of events) {
+              const { id, packet_id, position: at } = entry;
+              if (at > position && isSubscribed(subscribed, event))
+                deliveries.add({ id, type: subscribed.name, packet_id, position: at, timestamp: now.toISOString() }, stored);
+            }
             webhooks.save(id, { ...stored, position: upTo });
           }
         },

@@ -34,6 +34,8 @@ declare module './tables.ts' {
       updated_at: string;
       /** When the next attempt may start, or the end of the current lease; null: no attempt is scheduled. */
       due_at: string | null;
+      /** The position of its event in the trail, for subscriptions to events of MCP; null for others. */
+      position: number | null;
     };
     /** The bodies of deliveries, one per event. */
     messages: { tenant: number; event_id: string; body: string; traceparent: string | null };
@@ -55,6 +57,7 @@ export type StoredDelivery = Omit<Delivery, 'webhook_id'> &
     readonly webhook: number;
     /** The event that it delivers; the body is stored under this id. */
     readonly event_id: string;
+    readonly position: number | null;
   };
 
 /** An event to be sent to webhooks, and perhaps told to channels. */
@@ -70,6 +73,8 @@ interface Notification {
   readonly people?: readonly string[];
   /** The numbers of the webhooks that are for this packet alone. What they get is made when it is sent. */
   readonly followers?: readonly number[];
+  /** Where it stands in the trail, for subscriptions to events of MCP. */
+  readonly position?: number | null;
 }
 
 /** What the deliveries of an event have in common. */
@@ -84,7 +89,19 @@ const outcomeColumns = ['status', 'attempts', 'last_error', 'last_status_code', 
 
 const table = new Table<StoredDelivery>({
   name: 'deliveries',
-  columns: ['seq', 'id', 'webhook', 'packet_id', 'event_id', 'event_type', ...outcomeColumns, 'created_at', 'updated_at', 'due_at'],
+  columns: [
+    'seq',
+    'id',
+    'webhook',
+    'packet_id',
+    'event_id',
+    'event_type',
+    ...outcomeColumns,
+    'created_at',
+    'updated_at',
+    'due_at',
+    'position',
+  ],
   key: 'seq',
   ofTenants: true,
   updated: [...outcomeColumns, 'updated_at', 'due_at'],
@@ -129,13 +146,13 @@ export class DeliveryBuffer extends TableBuffer<number, StoredDelivery> {
 
   /** Adds a delivery without a body. */
   add(
-    { id: event_id, type: event_type, packet_id, timestamp }: Omit<Notification, 'body'>,
+    { id: event_id, type: event_type, packet_id, timestamp, position = null }: Omit<Notification, 'body'>,
     to: Pick<StoredWebhook, 'seq' | 'id'>,
   ): Delivery {
     const id = this.#group.newId(new Date(timestamp));
     const { due_at, ...state } = restarted(new Date(timestamp));
     const rest = { packet_id, event_type, ...state, created_at: timestamp, updated_at: timestamp };
-    this.insert({ seq: 0, id, webhook: to.seq, event_id, due_at, ...rest });
+    this.insert({ seq: 0, id, webhook: to.seq, event_id, due_at, position, ...rest });
     return { id, webhook_id: to.id, ...rest };
   }
 
@@ -223,17 +240,20 @@ function reads(parts: ReadDependencies) {
       return destination.first({ tenant, webhook });
     },
 
-    /** The oldest pending delivery of a webhook, which is the one that is being sent if it is the only one. */
-    oldest: (tenant: number, webhook: number) =>
-      database.reads
+    /** The position up to which all events of a subscription were delivered or given up; undefined when none is pending. */
+    settledUpTo: async (tenant: number, webhook: number): Promise<number | undefined> => {
+      const pending = database.reads
         .selectFrom('deliveries')
-        .select(['seq', 'packet_id', 'event_id'])
+        .select('position')
         .where('tenant', '=', tenant)
         .where('webhook', '=', webhook)
+        .where('position', 'is not', null)
         .where('due_at', 'is not', null)
-        .orderBy('seq')
-        .limit(1)
-        .executeTakeFirst(),
+        .orderBy('position')
+        .limit(1);
+      const first = await pending.executeTakeFirst();
+      return first && first.position! - 1;
+    },
 
     /** What to send for an event; undefined when its packet was deleted permanently. */
     message: async (tenant: number, eventId: string): Promise<Message | undefined> => message.first({ tenant, event_id: eventId }),

@@ -6,6 +6,9 @@ import pg from 'pg';
 
 import { migrations as ofFallback } from '../../../src/fallback/store/migrations/index.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
+import { openStore } from '../../../src/handoff/store/store.ts';
+import { systemClock } from '../../../src/kit/clock.ts';
+import { createIds } from '../../../src/kit/id.ts';
 import { looking } from '../../support/consistency.ts';
 import { connectTo } from '../../support/databases.ts';
 import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
@@ -481,4 +484,18 @@ test('statistics read counters and the ends of indexes: on SQLite without sortin
   assert.match(planOf(withPlainParameters(waiting)).join(), /USING INDEX deliveries_due \(webhook=\? AND due_at>\?\)/);
   const counting = [...statements].find((sql) => sql.includes('union all') && sql.includes('"counters"'))!;
   assert.match(planOf(withPlainParameters(counting)).join(), /(USING PRIMARY KEY \(tenant=\? AND name>\? AND name<\?\).*){2}/);
+});
+
+test('the cursor of a subscription to events reads one pending delivery, however many there are', async (t) => {
+  const planOf = planner(t);
+  const statements = recordStatements(t);
+  const newId = createIds();
+  const store = await openStore({ databaseUrl, clock: systemClock, newId });
+  t.after(() => store.close());
+  statements.clear();
+  assert.equal(await store.deliveries.settledUpTo(1, 1), undefined);
+  assert.deepEqual(
+    [...statements].map((sql) => planOf(withPlainParameters(sql)).join()),
+    ['SEARCH deliveries USING INDEX deliveries_pending (webhook=? AND position>?)'],
+  );
 });

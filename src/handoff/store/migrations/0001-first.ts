@@ -221,11 +221,13 @@ export const first: Migration = {
           ${seq}, tenant ${number} not null, id ${text} not null, webhook ${number} not null, packet_id ${text},
           event_id ${text} not null, event_type text not null, status ${text} not null, attempts integer not null,
           last_error text, last_status_code integer, next_retry_at ${text}, delivered_at ${text},
-          created_at ${text} not null, updated_at ${text} not null, due_at ${text}, unique (tenant, id)${bySeq})`,
+          created_at ${text} not null, updated_at ${text} not null, due_at ${text}, position ${number}, unique (tenant, id)${bySeq})`,
         `create index deliveries_by_webhook on deliveries (webhook${ordered})`,
         `create index deliveries_by_packet on deliveries (tenant, packet_id)`,
         // Pending deliveries by webhook, so that one with a backlog does not delay others.
         `create index deliveries_due on deliveries (webhook, due_at) where due_at is not null`,
+        // Pending deliveries of a subscription to events of MCP, whose cursor is before the first of them.
+        `create index deliveries_pending on deliveries (webhook, position) where position is not null and due_at is not null`,
         // Failed deliveries and dead letters.
         `create index deliveries_failed on deliveries (tenant, status${ordered}) where next_retry_at is not null`,
         // Deliveries that need no further attempt, by the time of their end.
