@@ -85,11 +85,10 @@ async function side(run: Run, crew: Program<WorkerTasks>, databaseUrl: string, i
 const tickMicroseconds = 10_000;
 
 async function cpuOf(databaseUrl: string, service: MeasuredService): Promise<Cpu> {
-  const [{ pid } = {}] = await query(databaseUrl, 'select pg_backend_pid() as pid');
-  const parent = statOf(pid!)?.parent;
+  const [{ pid } = {}] = await query(databaseUrl, "select split_part(pg_read_file('postmaster.pid'), E'\\n', 1) as pid");
   const processes = readdirSync('/proc').flatMap((name) => statOf(name) ?? []);
-  const ticks = processes.filter((one) => one.parent === parent).reduce((sum, one) => sum + one.ticks, 0);
-  const ended = statOf(parent!)!.ended;
+  const ticks = processes.filter((one) => one.parent === Number(pid)).reduce((sum, one) => sum + one.ticks, 0);
+  const ended = statOf(pid!)!.ended;
   return { database: (ticks + ended) * tickMicroseconds, service: await service.program.cpu() };
 }
 

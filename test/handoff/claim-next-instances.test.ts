@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import pg from 'pg';
 
 import { connectTo } from '../support/databases.ts';
 import { openInstances } from '../support/instances.ts';
 import { createRedis, skipWithoutRedis } from '../support/redis.ts';
 import { createPacket, packetRequest, type TestClock, type TestService } from '../support/service.ts';
+import { pagesOf, recordStatements } from '../support/statements.ts';
 import { until, waiting } from '../support/until.ts';
 import { assertEachOnce, createPackets, runWorkers, waitingAt } from '../support/workers.ts';
 
@@ -83,35 +83,6 @@ async function assertFirstOnes(instances: readonly TestService[], clock: TestClo
   for (let step = 0; step < 400; step += 1) await pick(steps)();
 }
 
-/** A statement and its values. */
-interface Statement {
-  readonly text: string;
-  readonly values: readonly unknown[];
-}
-
-/** The searches for packets that the process sends from now on. */
-function recordSearches(t: TestContext): Statement[] {
-  const statements: Statement[] = [];
-  const { query } = pg.Client.prototype;
-  pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
-    const statement = given[0] as Statement;
-    if (statement.text?.includes('skip locked')) statements.push(statement);
-    return Reflect.apply(query, this, given);
-  } as typeof query;
-  t.after(() => {
-    pg.Client.prototype.query = query;
-  });
-  return statements;
-}
-
-/** How many pages a statement reads. */
-async function pagesOf(client: pg.Client, { text, values }: Statement): Promise<number> {
-  await client.query('begin; set local enable_sort = off');
-  const { rows } = await client.query(`explain (analyze, buffers, format json) ${text}`, [...values]);
-  await client.query('rollback');
-  return rows[0]['QUERY PLAN'][0].Plan['Shared Hit Blocks'];
-}
-
 describe('The next packet, of two instances on one PostgreSQL,', () => {
   test('goes to exactly one of a hundred workers on both [H101]', async (t) => {
     const [one, other] = await startInstances(t);
@@ -132,7 +103,7 @@ describe('The next packet, of two instances on one PostgreSQL,', () => {
     await holder.query('begin isolation level repeatable read');
     await holder.query('select 1');
     const reader = await connectTo(t, url);
-    const statements = recordSearches(t);
+    const statements = recordStatements(t, 'skip locked');
     const claim = (index: number) => instances[index % 2]!.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver' } });
     const pagesAfter = async (count: number) => {
       await createPackets(instances[0]!, count + 10);

@@ -71,7 +71,7 @@ export class Deliverer {
   /** Leases due deliveries and starts sending them; returns the milliseconds until the next round. */
   async round(): Promise<number> {
     const now = this.#parts.clock();
-    const queues = await this.#parts.store.deliveries.queues();
+    const queues = await this.#parts.store.deliveries.queues(now);
     for (const { tenant, webhook } of queues.filter(({ gone }) => gone === 1))
       if (await this.#parts.store.deliveries.cancel(tenant, webhook, now)) this.#parts.wake();
     const active = queues.filter((queue) => queue.gone === 0 && queue.active === 1);
@@ -198,13 +198,13 @@ export class Deliverer {
     for (const [receiver, own] of Map.groupBy(byDue, (queue) => this.#receiverOf(queue))) {
       const most = Math.min(receiver.leasable(this.#nowMs()), this.#budget.left);
       const first = own.slice(0, most);
-      for (const { webhook, tenant } of first) {
+      for (const { webhook, tenant, due_at } of first) {
         const wanted = Math.floor(most / first.length);
         const leftOfTenant = left.get(tenant) ?? this.#budget.leftOf(tenant);
         const quota = Math.min(wanted, leftOfTenant);
         left.set(tenant, leftOfTenant - quota);
         if (quota < wanted) this.#short.add(tenant);
-        if (quota > 0) quotas.push({ tenant, owner: webhook, quota });
+        if (quota > 0) quotas.push({ tenant, owner: webhook, quota, from: due_at });
       }
     }
     return quotas;

@@ -13,7 +13,10 @@ const mostMs = 10_000;
  */
 const gatherMs = 50;
 
-/** The fraction of time that indexing may take while the queue is short, so that requests have priority. */
+/**
+ * The fraction of time that indexing may take while the queue is short, so that requests have priority. A look at an empty queue
+ * counts too: it visits the rows that PostgreSQL keeps while another session holds an older snapshot.
+ */
 const share = 0.2;
 
 /** A queue longer than this is indexed without pauses, so that a search never has much left to index. */
@@ -32,10 +35,9 @@ export function createIndexingJob(store: Store, clock: Clock): () => Promise<num
     fullSteps = more ? fullSteps + 1 : 0;
     if (fullSteps % countAfter === 0) isLong = more && (await store.index.isQueued(longQueue));
     if (refused.length > 0) throw new Error(`The search index refused packets, so a search can't find them: ${refused.join(', ')}`);
-    if (taken === 0) return idleMs;
     if (isLong) return 0;
     const spent = clock().getTime() - begun;
     // A clock that was set ahead during the step does not end indexing.
-    return Math.min(mostMs, Math.max(gatherMs, Math.ceil(spent / share - spent) + 1));
+    return Math.min(mostMs, Math.max(taken === 0 ? idleMs : gatherMs, Math.ceil(spent / share - spent) + 1));
   };
 }

@@ -145,6 +145,14 @@ for (const testStore of storesOfSeveral) {
       assert.equal(await indexed('word'), 900);
     });
 
+    test('the job takes at most a fifth of the time, also when it finds nothing', async (t) => {
+      const { store } = await queuedPackets(t, testStore, 1);
+      let reads = 0;
+      // Each look takes a second.
+      const job = createIndexingJob(store, () => new Date(now.getTime() + 1000 * reads++));
+      assert.deepEqual([await job(), await job()], [4001, 4001]);
+    });
+
     test('a range takes only packets after its start and up to its end, of its tenant', async (t) => {
       const { indexer } = await queuedPackets(t, testStore, 9);
       const stretch = (after: number, upTo: number) => ({

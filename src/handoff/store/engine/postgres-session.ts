@@ -85,8 +85,8 @@ export function postgresSession(tx: PostgresTransaction): Session {
       if (takes.length === 0) return [];
       tx.requireBegun();
       const text = `with picked as materialized (
-          select take.tenant, due_rows.seq from json_to_recordset($1::json) as take (tenant bigint, owner bigint, quota integer)
-          cross join lateral (select seq from ${table} where tenant = take.tenant and ${owner} = take.owner and ${due} is not null and ${due} <= $2
+          select take.tenant, due_rows.seq from json_to_recordset($1::json) as take (tenant bigint, owner bigint, quota integer, "from" text)
+          cross join lateral (select seq from ${table} where tenant = take.tenant and ${owner} = take.owner and ${due} >= take."from" collate "C" and ${due} <= $2
             order by ${due} limit take.quota for update skip locked) due_rows)
         update ${table} set ${due} = $3 from picked where ${table}.tenant = picked.tenant and ${table}.seq = picked.seq returning ${namesIn(table, columns)}`;
       return tx.run(text, [JSON.stringify(takes), now, until]);

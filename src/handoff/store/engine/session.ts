@@ -3,11 +3,12 @@ import type { Row, Values } from '../../../kit/sql/dialect.ts';
 import type { Beginnings } from './beginnings.ts';
 import type { FreeSearch } from './free-search.ts';
 
-/** How many rows of an owner of a tenant to claim. */
+/** How many rows of an owner of a tenant to claim, of those that are due at `from` or later. */
 export interface Take {
   readonly tenant: number;
   readonly owner: number;
   readonly quota: number;
+  readonly from: string;
 }
 
 /** Another table, whose column `by` is the `seq` of a row of the same tenant, and the column to read from it. */

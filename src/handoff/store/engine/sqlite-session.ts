@@ -141,9 +141,9 @@ export function sqliteSession(tx: SqliteTransaction, calls: Calls, charactersPer
     claim(table, columns, { owner, due, now, until, takes }) {
       return inOrder(() => {
         const found = valuesStatement(
-          `select tenant, seq, ${columns.join(', ')} from ${table} where tenant = ? and ${owner} = ? and ${due} is not null and ${due} <= ? order by ${due} limit cast(? as integer)`,
+          `select tenant, seq, ${columns.join(', ')} from ${table} where tenant = ? and ${owner} = ? and ${due} >= ? and ${due} <= ? order by ${due} limit cast(? as integer)`,
         );
-        const rows = takes.flatMap((take) => found.all(take.tenant, take.owner, now, take.quota) as unknown as Values[]);
+        const rows = takes.flatMap((take) => found.all(take.tenant, take.owner, take.from, now, take.quota) as unknown as Values[]);
         for (const [tenant, seq] of rows)
           tx.statement(`update ${table} set ${due} = ? where tenant = ? and seq = ?`).run(until, tenant!, seq!);
         return rows.map(([, , ...values]) => values);
