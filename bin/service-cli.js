@@ -1,18 +1,4 @@
 #!/usr/bin/env node
-// The program runs as TypeScript in a checkout and as JavaScript in the published package; both need Node 24.
-import { existsSync } from 'node:fs';
-import module from 'node:module';
+import { run } from './run.js';
 
-const [major] = process.versions.node.split('.').map(Number);
-if (major < 24) {
-  console.error(
-    `service-cli needs Node 24 or newer; this is Node ${process.versions.node}. In a checkout, npm scripts and npx use the pinned one.`,
-  );
-  process.exit(1);
-}
-const built = new URL('../dist/src/programs/service-cli.js', import.meta.url);
-const source = new URL('../src/programs/service-cli.ts', import.meta.url);
-// Caches the compiled modules in the temporary folder, which halves the time of the next start.
-module.enableCompileCache();
-const { run } = await import(existsSync(source) ? source.href : built.href);
-await run();
+await run('service-cli');

@@ -29,3 +29,14 @@ export const pauseFor = (ms: number, signal?: AbortSignal): Promise<void> =>
     });
     if (signal?.aborted) resolve();
   });
+
+/** Resolves when the work has ended, whatever became of it, or after `ms` milliseconds. */
+export async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
+  const ended = new AbortController();
+  const settled = work.then(
+    () => undefined,
+    () => undefined,
+  );
+  await Promise.race([settled, pauseFor(ms, ended.signal)]);
+  ended.abort();
+}

@@ -1,4 +1,6 @@
+import { systemClock } from './clock.ts';
 import { readJson } from './json.ts';
+import { retryAfterMs } from './retry-after.ts';
 
 /** What a client's method rejects with; its own errors are ApiError, NetworkError and TimeoutError. */
 export class ClientError extends Error {
@@ -35,8 +37,8 @@ export class ApiError extends ClientError {
     this.field = textOr(body.field, null);
     this.errors = Array.isArray(body.errors) ? body.errors.filter(isFault) : [];
     this.request_id = textOr(body.request_id, headers['x-request-id']);
-    const seconds = Number(headers['retry-after']);
-    this.retryAfterSeconds = headers['retry-after'] !== undefined && seconds >= 0 ? seconds : undefined;
+    const wait = retryAfterMs(headers['retry-after'], systemClock());
+    this.retryAfterSeconds = wait === null ? undefined : wait / 1000;
     this.body = body;
     this.headers = headers;
   }

@@ -65,7 +65,7 @@ interface ErrorDetails {
 const maxQuoted = 500;
 
 /** The text as an error body quotes it. */
-export const short = (text: string) => (text.length > maxQuoted ? `${beginningOf(text, maxQuoted)}...` : text);
+export const short = (text: string, most = maxQuoted): string => (text.length > most ? `${beginningOf(text, most)}...` : text);
 
 /** An error for the caller: a code of every service or one that its service declares, a sentence, and the field it is about. */
 export class ServiceError extends Error {

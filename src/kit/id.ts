@@ -76,10 +76,3 @@ export function lowestIdAt(at: Date): string {
 export function createdAt(id: string): Date {
   return new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16));
 }
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** Whether the text is a UUID in the form this service uses: lower case, with hyphens. */
-export function isId(text: string): boolean {
-  return uuid.test(text);
-}

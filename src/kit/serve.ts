@@ -31,7 +31,7 @@ interface Service {
  * @param portFlag the flag to name when the port is in use
  */
 export async function runService(name: string, create: () => Promise<Service>, portFlag = '--port'): Promise<void> {
-  // docs/decisions/0026-pretenuring.md: V8 would at times make garbage of requests outlive minor collections.
+  // docs/decisions/0027-measured-optimizations.md: V8 would at times make garbage of requests outlive minor collections.
   setFlagsFromString('--no-allocation-site-pretenuring');
   let service: Service | undefined;
   let address: string;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
-import { createIds, isId, lowestIdAt } from '../../src/kit/id.ts';
+import { createIds, lowestIdAt } from '../../src/kit/id.ts';
+import { isId } from '../../src/kit/uuid.ts';
 
 const noon = new Date('2026-03-01T12:00:00.000Z');
 

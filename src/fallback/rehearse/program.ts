@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { split } from 'shlex';
 
 /** How long a program may take until it answers, in milliseconds. */
 const startMs = 60_000;
@@ -19,29 +20,13 @@ export interface Program {
   stop(): Promise<void>;
 }
 
-/**
- * The words of a command line, without a shell: quotes and backslashes work as in one, and nothing is expanded.
- * @throws RehearsalError for a quote that does not end
- */
+/** The words of a command line, without a shell: nothing is expanded. @throws RehearsalError for a quote that does not end */
 export function wordsOf(command: string): string[] {
-  const words: string[] = [];
-  let word: string | undefined;
-  let quote: string | undefined;
-  for (let index = 0; index < command.length; index += 1) {
-    const char = command[index]!;
-    if (quote === undefined && /\s/.test(char)) {
-      if (word !== undefined) words.push(word);
-      word = undefined;
-    } else if (char === quote) quote = undefined;
-    else if (quote === undefined && (char === '"' || char === "'")) [quote, word] = [char, word ?? ''];
-    else if (char === '\\' && quote !== "'" && index + 1 < command.length) {
-      index += 1;
-      word = (word ?? '') + command[index]!;
-    } else word = (word ?? '') + char;
+  try {
+    return split(command);
+  } catch {
+    throw new RehearsalError('The command of --run ends inside a quote or after a backslash.');
   }
-  if (quote !== undefined) throw new RehearsalError(`The command ends inside a quote (${quote}).`);
-  if (word !== undefined) words.push(word);
-  return words;
 }
 
 /** Fills `{name}` in each word. */

@@ -1,4 +1,4 @@
-import { plural } from '../../kit/wording.ts';
+import { beginningOf, plural } from '../../kit/wording.ts';
 import { runsOf } from '../model/rehearsal.ts';
 import type { PromptResult } from '../model/test.ts';
 import { ofStream } from '../rules/conditions.ts';
@@ -63,7 +63,7 @@ function rowOf({ scenario, request, agrees, tested, expected, attempts, served_b
     answer: request?.stream ? 'stream' : 'whole',
     cells: [
       tested === false ? 'not tested' : agrees === true ? 'same' : 'DIFFERS',
-      scenario.length > longestScene ? `${scenario.slice(0, longestScene - 3)}...` : scenario,
+      scenario.length > longestScene ? `${beginningOf(scenario, longestScene - 3)}...` : scenario,
       callsText(expected!.attempts, expected!.served_by !== null, expected!.served_by),
       callsText(attempts, success, served_by),
     ],

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import { Turns } from '../../kit/turns.ts';
 import type { Chain } from '../model/chain.ts';
 import type { Routing } from '../model/routing.ts';
@@ -26,15 +28,13 @@ const mostKept = 200;
  */
 export class Analyses {
   readonly #turns = new Turns();
-  readonly #kept = new Map<string, Promise<Analysis>>();
+  readonly #kept = new LRUCache<string, Promise<Analysis>>({ max: mostKept });
 
   /** What is derived of a stored chain. Those who ask for the same revision share it. */
   of(chain: Chain): Promise<Analysis> {
     const key = `${chain.id} ${chain.version}`;
     const analysis = this.#kept.get(key) ?? this.#analyze(chain);
-    this.#kept.delete(key);
     this.#kept.set(key, analysis);
-    if (this.#kept.size > mostKept) this.#kept.delete(this.#kept.keys().next().value!);
     return analysis;
   }
 

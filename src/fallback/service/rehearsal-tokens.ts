@@ -1,5 +1,6 @@
 import { notFound } from '../../kit/errors.ts';
-import { isId, type RandomSource } from '../../kit/id.ts';
+import type { RandomSource } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import type { Store } from '../store/store.ts';
 
 /** The number of random bytes of a token. */

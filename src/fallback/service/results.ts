@@ -1,5 +1,5 @@
-import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
+import { isId } from '../../kit/uuid.ts';
 import type { LastTest } from '../model/summary.ts';
 import type { StoredResult } from '../store/results.ts';
 import type { Store } from '../store/store.ts';

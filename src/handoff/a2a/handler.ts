@@ -12,7 +12,7 @@ import {
 import { A2AError, RequestMalformedError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors';
 import type { A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 import { ServiceError } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import { present } from '../face/call.ts';
 import type { PushConfig } from '../model/a2a.ts';
 import type { Agent } from '../model/agent.ts';

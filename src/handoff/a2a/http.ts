@@ -1,8 +1,8 @@
 import { AgentCard } from '@a2a-js/sdk';
 import { RequestMalformedError, VersionNotSupportedError } from '@a2a-js/sdk/errors';
 import { JsonRpcTransportHandler, ServerCallContext } from '@a2a-js/sdk/server';
-
 import type { ServiceError } from '../../kit/errors.ts';
+import { beginningOf } from '../../kit/wording.ts';
 import { a2aRestRoutes } from '../model/a2a.ts';
 import { type Address, cardOf, protocolVersion } from './card.ts';
 import { createA2aHandler, sessionKey } from './handler.ts';
@@ -88,7 +88,7 @@ function faultOf({ jsonrpc, id, method, params = {} }: Message): { code: number;
   if (jsonrpc !== '2.0') return { code: -32600, message: 'jsonrpc must be "2.0".' };
   if (!isId(id)) return { code: -32600, message: 'id must be a text, a number or null.' };
   if (typeof method !== 'string') return { code: -32600, message: 'method must be the name of a method.' };
-  if (!methods.has(method)) return { code: -32601, message: `There is no method ${JSON.stringify(method.slice(0, 100))}.` };
+  if (!methods.has(method)) return { code: -32601, message: `There is no method ${JSON.stringify(beginningOf(method, 100))}.` };
   if (typeof params !== 'object' || params === null || Array.isArray(params)) return { code: -32602, message: 'params must be an object.' };
   return undefined;
 }

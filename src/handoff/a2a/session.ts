@@ -3,9 +3,6 @@ import type { PushConfig } from '../model/a2a.ts';
 import type { Packet } from '../model/packet.ts';
 import type { Address } from './card.ts';
 
-/** The longest wait for a task in one request, in seconds. */
-export const maxWaitSeconds = 60;
-
 /** A packet, and the root of its chain: the context of its task. */
 export interface View {
   readonly packet: Packet;

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from 'commander';
 
 import { commaList, quotedList } from '../../kit/comma-list.ts';
 import { readJson } from '../../kit/json.ts';
-import { priorities, statuses } from '../model/constants.ts';
+import { maxWaitSeconds, priorities, statuses } from '../model/constants.ts';
 import { type Fields, type Flag, several, whole } from './rows.ts';
 import { CliError } from './terminal.ts';
 
@@ -80,7 +80,12 @@ export const nextFilters: readonly Flag[] = [
     completion: priorities,
     parse: commaList,
   },
-  { flags: '--wait <seconds>', text: 'how long to wait for a packet, up to 60 (default: 0)', field: 'wait_seconds', parse: whole(0, 60) },
+  {
+    flags: '--wait <seconds>',
+    text: `how long to wait for a packet, up to ${maxWaitSeconds} (default: 0)`,
+    field: 'wait_seconds',
+    parse: whole(0, maxWaitSeconds),
+  },
 ];
 
 /** The options that name the claiming agent; `claimant` makes the fields of them. */

@@ -3,6 +3,7 @@ import { systemClock } from '../../kit/clock.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Action, ActionDecision as DecidedAction, DecisionWord, Execution } from '../model/action.ts';
 import type { ApprovalRequest } from '../model/approval.ts';
+import { maxWaitSeconds } from '../model/constants.ts';
 import type { AskRequest } from '../model/hitl.ts';
 import type { Packet } from '../model/packet.ts';
 import { canonicalJson } from '../rules/canonical-json.ts';
@@ -53,7 +54,7 @@ export interface RequiresApprovalOptions<Args extends object, Rest extends reado
 }
 
 /** What approvals need of their client. */
-export interface ApprovalParts {
+export interface ApprovalDependencies {
   readonly client: HandoffClient;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
@@ -73,9 +74,9 @@ const finalStatuses: readonly string[] = ['completed', 'failed', 'expired'];
 /** Asks about tool calls, waits, and executes what was approved once. */
 export class Approvals {
   readonly #client: HandoffClient;
-  readonly #sleep: ApprovalParts['sleep'];
+  readonly #sleep: ApprovalDependencies['sleep'];
 
-  constructor({ client, sleep }: ApprovalParts) {
+  constructor({ client, sleep }: ApprovalDependencies) {
     this.#client = client;
     this.#sleep = sleep;
   }
@@ -178,7 +179,7 @@ export class Approvals {
   #wait({ id, hitl, revision }: Packet, until: number | undefined, signal: AbortSignal | undefined): Promise<Packet> {
     const now = systemClock().getTime();
     const ends = [until, hitl?.expires_at == null ? undefined : Date.parse(hitl.expires_at)].filter((end) => end !== undefined);
-    const seconds = Math.max(1, Math.min(60, ...ends.map((end) => Math.ceil((end - now) / 1000))));
+    const seconds = Math.max(1, Math.min(maxWaitSeconds, ...ends.map((end) => Math.ceil((end - now) / 1000))));
     return this.#client.getPacket({ params: { id }, query: { wait_seconds: seconds, until_revision: revision + 1 }, ...signalled(signal) });
   }
 

@@ -1,9 +1,10 @@
 import { ApiError } from '../../kit/client-errors.ts';
 import { systemClock } from '../../kit/clock.ts';
+import { maxWaitSeconds } from '../model/constants.ts';
 import type { Answer, AskRequest } from '../model/hitl.ts';
 import type { Packet } from '../model/packet.ts';
 import type { QuestionView } from '../model/question.ts';
-import { type ActionDecision, type ApprovalOptions, type ApprovalParts, Approvals, type RequiresApprovalOptions } from './approvals.ts';
+import { type ActionDecision, type ApprovalOptions, type ApprovalDependencies, Approvals, type RequiresApprovalOptions } from './approvals.ts';
 import { isPassing, isRefusal, NoAnswer, QuestionChanged } from './errors.ts';
 
 /** The fields of a question beside its text. */
@@ -37,7 +38,7 @@ const attempts = 8;
 export class Asker {
   /** The packet, as the worker last saw it. */
   packet: Packet;
-  readonly #parts: ApprovalParts;
+  readonly #parts: ApprovalDependencies;
   readonly #agentId: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #lost: AbortSignal;
@@ -46,7 +47,7 @@ export class Asker {
   /** The question before, since a packet has one open question: those that are asked at once wait their turn. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: ApprovalParts, agentId: string, packet: Packet, headers: Readonly<Record<string, string>>, lost: AbortSignal) {
+  constructor(parts: ApprovalDependencies, agentId: string, packet: Packet, headers: Readonly<Record<string, string>>, lost: AbortSignal) {
     this.packet = packet;
     this.#parts = parts;
     this.#agentId = agentId;
@@ -125,9 +126,9 @@ export class Asker {
   async #followed(asked: QuestionView, until: number | undefined): Promise<QuestionView> {
     const { client, sleep } = this.#parts;
     const { id, revision } = this.packet;
-    const left = until === undefined ? 60 : Math.round((until - systemClock().getTime()) / 1000);
+    const left = until === undefined ? maxWaitSeconds : Math.round((until - systemClock().getTime()) / 1000);
     try {
-      const query = { wait_seconds: Math.max(1, Math.min(60, left)), until_revision: revision + 1 };
+      const query = { wait_seconds: Math.max(1, Math.min(maxWaitSeconds, left)), until_revision: revision + 1 };
       this.packet = await client.getPacket({ params: { id }, query, signal: this.#lost });
       let now = await client.getQuestion({ params: { id, question_id: asked.question_id } });
       while (now.replaced_by !== null) {

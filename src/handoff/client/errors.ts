@@ -1,4 +1,5 @@
 import { ApiError, ClientError, NetworkError, TimeoutError } from '../../kit/client-errors.ts';
+import { beginningOf } from '../../kit/wording.ts';
 import type { Execution } from '../model/action.ts';
 import type { Answer, Question } from '../model/hitl.ts';
 import type { ActionDecision } from './approvals.ts';
@@ -72,5 +73,5 @@ export function wordsOf(thrown: unknown, otherwise: string): string {
   } catch {
     text = otherwise;
   }
-  return text.toWellFormed().replaceAll('\0', ' ').slice(0, longestError).toWellFormed() || otherwise;
+  return beginningOf(text.toWellFormed().replaceAll('\0', ' '), longestError) || otherwise;
 }

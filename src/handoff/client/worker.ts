@@ -1,4 +1,5 @@
 import { ApiError } from '../../kit/client-errors.ts';
+import { maxWaitSeconds } from '../model/constants.ts';
 import type { Packet, PatchRequest } from '../model/packet.ts';
 import { Asker } from './asking.ts';
 import type { HandoffClient } from './client.ts';
@@ -112,7 +113,7 @@ class Worker {
   async run(): Promise<void> {
     for (let failures = 0; !this.#ending.aborted; ) {
       try {
-        const body = { agent_id: this.#agentId, lease_seconds: this.#leaseSeconds, wait_seconds: 60 };
+        const body = { agent_id: this.#agentId, lease_seconds: this.#leaseSeconds, wait_seconds: maxWaitSeconds };
         // An aborted request closes its connection, and the service gives it no packet.
         const packet = await this.#client.claimNext({ body, signal: this.#ending });
         failures = 0;

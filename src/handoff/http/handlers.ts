@@ -3,7 +3,7 @@ import { lowerCaseIds, type Mount } from '../../kit/http/mount.ts';
 import type { SystemRoutes } from '../../kit/system.ts';
 import { answerPageRoutes } from '../model/answer-link.ts';
 import { routes } from '../model/api.ts';
-import { respondInConsole } from '../model/packet-routes.ts';
+import { respondInConsole } from '../model/console.ts';
 import type { HandoffRoute } from '../model/route.ts';
 import { streamRoutes } from '../model/stream.ts';
 import type { Caller } from '../service/authentication.ts';

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 
 import type { Clock } from '../../kit/clock.ts';
 import { notFound, ServiceError } from '../../kit/errors.ts';
-import { isId, type NewId, type RandomSource } from '../../kit/id.ts';
+import type { NewId, RandomSource } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import { nameKey } from '../model/people.ts';
 import type { Session } from '../model/session.ts';
 import { type ClaimRules, grantedTo, groupsIn, noName, personName } from '../rules/identity.ts';

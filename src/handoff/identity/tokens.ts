@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 
 import type { Clock } from '../../kit/clock.ts';
 import { nameKey } from '../model/people.ts';
@@ -43,7 +44,7 @@ const refused = (sentence: string) => new RefusedToken('UNAUTHORIZED', sentence)
 export class Tokens {
   readonly #parts: TokenDependencies;
   /** What tokens stand for, by the hash of the token and its place; forgotten when a key, a tenant or a person changes. */
-  readonly #kept = new Map<string, { readonly found: Found; readonly until: number }>();
+  readonly #kept = new LRUCache<string, { readonly found: Found; readonly until: number }>({ max: maxKept });
   readonly #looking = new Map<string, Promise<Found>>();
   #version = -1;
 
@@ -88,10 +89,7 @@ export class Tokens {
 
   #keep(id: string, found: Found, until: number): void {
     // A guess costs a verification each time: kept, guesses would push out what is used.
-    if (found === undefined) return;
-    if (this.#kept.size >= maxKept) this.#kept.delete(this.#kept.keys().next().value!);
-    this.#kept.delete(id);
-    this.#kept.set(id, { found, until });
+    if (found !== undefined) this.#kept.set(id, { found, until });
   }
 
   /** Requests that send the same token at once share a look-up. */

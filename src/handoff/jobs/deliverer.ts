@@ -1,4 +1,4 @@
-import { nextTurn } from '../../kit/awaitable.ts';
+import { nextTurn, settledWithin } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { DeliveryService } from '../service/deliveries.ts';
 import type { DeliveryQueue, DeliveryTake } from '../store/delivery-queues.ts';
@@ -97,8 +97,7 @@ export class Deliverer {
     this.#isStopping = true;
     const waiting = [...this.#receivers.values()].flatMap((receiver) => receiver.waiting.splice(0));
     this.#held.clear();
-    const late = new Promise<void>((resolve) => setTimeout(resolve, withinMs).unref());
-    await Promise.race([this.idle(), late]);
+    await settledWithin(withinMs, this.idle());
     this.#parts.abort();
     await this.idle();
     await this.#parts.store.deliveries.release([...waiting, ...this.#aborted], this.#parts.clock());

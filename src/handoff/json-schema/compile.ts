@@ -1,9 +1,8 @@
 import { _, type Code, type KeywordCxt } from 'ajv';
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { fullFormats } from 'ajv-formats/dist/formats.js';
-import type { Fault } from '../../kit/errors.ts';
+import { type Fault, short } from '../../kit/errors.ts';
 import { errorsOf, faultsIn } from '../../kit/http/validate.ts';
-import { beginningOf } from '../../kit/wording.ts';
 import { addAssertions } from './assertions.ts';
 import { inspect, maxSchemaBytes, stepKeyword } from './inspect.ts';
 import { Meter, OutOfSteps } from './meter.ts';
@@ -308,4 +307,4 @@ function worded(error: ErrorObject): ErrorObject {
   return error;
 }
 
-const quoted = (text: string) => (text.length > maxQuoted ? `${beginningOf(text, maxQuoted)}...` : text);
+const quoted = (text: string) => short(text, maxQuoted);

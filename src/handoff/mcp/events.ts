@@ -1,7 +1,7 @@
 import { ProtocolError, ProtocolErrorCode, type ServerContext } from '@modelcontextprotocol/server';
 import type { TSchema } from 'typebox';
-
 import { bodyValidator, type Validator } from '../../kit/http/validate.ts';
+import { beginningOf } from '../../kit/wording.ts';
 import {
   type From,
   OccurrenceData,
@@ -69,7 +69,7 @@ function fromIn(params: Record<string, unknown>): From {
 function deliveryIn({ delivery }: Record<string, unknown>): { url: string; secret: unknown } {
   const { mode = 'webhook', url, secret } = Object(delivery) as Record<string, unknown>;
   if (mode !== 'webhook')
-    throw refused('delivery.mode must be webhook.', { feature: 'deliveryMode', value: String(mode).slice(0, 100) }, codes.unsupported);
+    throw refused('delivery.mode must be webhook.', { feature: 'deliveryMode', value: beginningOf(String(mode), 100) }, codes.unsupported);
   if (typeof url !== 'string') throw refused('delivery.url is required.');
   return { url, secret };
 }

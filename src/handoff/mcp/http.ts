@@ -1,11 +1,10 @@
-import { createMcpHandler, type McpHttpHandler, ProtocolErrorCode, type ServerEvent } from '@modelcontextprotocol/server';
-import { readJson } from '../../kit/json.ts';
+import { createMcpHandler, type McpHttpHandler, type ServerEvent } from '@modelcontextprotocol/server';
 
 import type { Scope } from '../model/common.ts';
 import { urisOf } from './resources.ts';
-import { callTool, createMcpServer, type Extension, type McpDependencies, type RunTool, type ToolCall, takesTasks } from './server.ts';
+import { createMcpServer, type Extension, type McpDependencies, takesTasks } from './server.ts';
 import type { Session } from './session.ts';
-import { mayWait, scopesOf, tools } from './tools.ts';
+import { scopesOf, tools } from './tools.ts';
 
 /** A request to the endpoint, after admission. */
 export interface McpHttpRequest {
@@ -57,7 +56,6 @@ export function createMcpEndpoint(parts: {
           ...parts,
           era,
           subscribe: true,
-          runTool: authInfo?.extra?.runTool as RunTool | undefined,
           sessionOf: (context) => ({ ...(authInfo!.extra!.session as Session), takesTasks: takesTasks(context) }),
         }),
       // Our own streams send heartbeats.
@@ -65,27 +63,9 @@ export function createMcpEndpoint(parts: {
     );
   const shared = handlerOn();
 
-  /**
-   * Calls a tool that may wait for a minute. The SDK's objects would weigh more than the wait, so the SDK first reads and
-   * checks the request, then nothing of it is kept, and at last it writes the result.
-   */
-  async function answerLater(request: McpHttpRequest): Promise<McpHttpAnswer> {
-    let session: Session | undefined;
-    const refused = await read(
-      // Without the signal, which would keep what listens to it.
-      await fetchFrom(shared, { ...request, signal: undefined }, async (_, checked) => {
-        session = checked;
-        return { content: [] };
-      }),
-    );
-    if (session === undefined) return refused;
-    const result = await callTool((request.body as { params: ToolCall }).params, session, parts.refusalOf);
-    return read(await fetchFrom(shared, request, async () => result));
-  }
-
   return {
     scopesFor,
-    answer: (request) => (isWaiting(request.body) ? answerLater(request) : fetchFrom(shared, request).then(read)),
+    answer: async (request) => read(await fetchFrom(shared, request)),
     async listen(request) {
       // Each subscription has its own handler, since the events of a handler go to all of its subscriptions.
       let listener: (event: ServerEvent) => void = () => undefined;
@@ -133,40 +113,18 @@ function scopesFor(body: unknown): readonly Scope[] {
   return Object.hasOwn(scopesOfMethods, String(method)) ? scopesOfMethods[String(method)]! : [];
 }
 
-/** Whether a message calls a tool that may wait. */
-function isWaiting(body: unknown): boolean {
-  const { method, params } = body as { method?: unknown; params?: Parameters<typeof mayWait>[0] };
-  return method === 'tools/call' && typeof params === 'object' && params !== null && mayWait(params);
-}
-
-function fetchFrom(
-  handler: McpHttpHandler,
-  { headers, body, session, signal }: Omit<McpHttpRequest, 'signal'> & { signal: AbortSignal | undefined },
-  runTool?: RunTool,
-): Promise<Response> {
+function fetchFrom(handler: McpHttpHandler, { headers, body, session, signal }: McpHttpRequest): Promise<Response> {
   const passed = Object.entries(headers).filter(
     (header): header is [string, string] => readHeaders.test(header[0]) && typeof header[1] === 'string',
   );
-  const request = new Request('http://localhost/mcp', { method: 'POST', headers: passed, ...(signal === undefined ? {} : { signal }) });
-  return handler.fetch(request, { parsedBody: body, authInfo: { token: '', clientId: '', scopes: [], extra: { session, runTool } } });
+  const request = new Request('http://localhost/mcp', { method: 'POST', headers: passed, signal });
+  return handler.fetch(request, { parsedBody: body, authInfo: { token: '', clientId: '', scopes: [], extra: { session } } });
 }
 
 async function read(response: Response): Promise<McpHttpAnswer> {
   return {
     status: response.status,
     contentType: response.headers.get('content-type') ?? undefined,
-    text: withInvalidParams(await response.text()),
+    text: await response.text(),
   };
-}
-
-/** An error of the SDK for parameters that lack the form of their method: the issues of its schema, under the code for internal errors. */
-const formFault = /\{"code":-32603,"message":("\[\\n(?:[^"\\]|\\.)*")\}/;
-
-/** An answer in which parameters of another form than their method takes are invalid parameters, not a failure of the service. */
-function withInvalidParams(text: string): string {
-  if (text.length > 64 * 1024) return text;
-  return text.replace(formFault, (_, issues: string) => {
-    const [{ path, message }] = readJson<[{ path: string[]; message: string }]>(readJson(issues));
-    return JSON.stringify({ code: ProtocolErrorCode.InvalidParams, message: `${path.join('.')}: ${message}` });
-  });
 }

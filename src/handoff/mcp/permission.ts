@@ -4,7 +4,7 @@ import { routes } from '../model/api.ts';
 import type { Packet } from '../model/packet.ts';
 import { latestQuestion } from '../rules/question-state.ts';
 import type { ToolResult } from './results.ts';
-import { approvalSeconds, maxWaitSeconds } from './schemas.ts';
+import { approvalSeconds, maxToolSeconds } from './schemas.ts';
 import { agentOf, type Session } from './session.ts';
 
 /** The arguments of `request_approval`. */
@@ -42,7 +42,7 @@ async function decided(session: Session, request: PermissionRequest): Promise<To
     const now = session.now();
     const left = Math.ceil((end - now.getTime()) / 1000);
     if (latestQuestion(packet, now).state !== 'open' || left <= 0) return outcomeOf(packet, now);
-    const query = { wait_seconds: Math.min(left, maxWaitSeconds), until_revision: packet.revision + 1 };
+    const query = { wait_seconds: Math.min(left, maxToolSeconds), until_revision: packet.revision + 1 };
     packet = present(await session.call(routes.getPacket, { params: { id: packet.id }, query }));
   }
 }

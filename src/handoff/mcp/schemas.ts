@@ -1,12 +1,12 @@
 import Type, { type TSchema } from 'typebox';
-
 import { choice, name, object, record, statement } from '../../kit/schemas.ts';
 import { priorities, statuses } from '../model/common.ts';
+import { maxWaitSeconds } from '../model/constants.ts';
 import { askedFields } from '../model/hitl.ts';
 import { ClaimNextRequest, CreateRequest, maxLeaseSeconds, PatchRequest, RenewRequest } from '../model/packet.ts';
 
 /** The longest that a tool waits, in seconds: clients of MCP give a request up after a minute. */
-export const maxWaitSeconds = 55;
+export const maxToolSeconds = maxWaitSeconds - 5;
 
 /** How long a claim over MCP lasts, in seconds, if the call does not say. */
 export const defaultLeaseSeconds = 900;
@@ -45,14 +45,14 @@ const leaseSeconds = optional(
 );
 const ifRevision = optional(Type.Integer({ minimum: 1, description: 'Change the packet only if it still has this revision.' }));
 const waitSeconds = optional(
-  Type.Integer({ minimum: 0, maximum: maxWaitSeconds, description: `How long to wait, up to ${maxWaitSeconds}, which is the default.` }),
+  Type.Integer({ minimum: 0, maximum: maxToolSeconds, description: `How long to wait, up to ${maxToolSeconds}, which is the default.` }),
 );
 const waitForPacket = optional(
   Type.Integer({
     minimum: 0,
     // As over HTTP, so that a value that is right there is right here.
-    maximum: 60,
-    description: `How long to wait if no packet is available; the call ends after ${maxWaitSeconds} seconds in any case.`,
+    maximum: maxWaitSeconds,
+    description: `How long to wait if no packet is available; the call ends after ${maxToolSeconds} seconds in any case.`,
   }),
 );
 const idempotencyKey = optional(

@@ -8,10 +8,11 @@ import {
   type ServerCapabilities,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-
 import { invalid } from '../../kit/errors.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
+import { readJson } from '../../kit/json.ts';
 import { nearest } from '../../kit/settings.ts';
+import { beginningOf } from '../../kit/wording.ts';
 import { routes } from '../model/api.ts';
 import { eventHandlers, eventsExtension } from './events.ts';
 import { promptOf, prompts } from './prompts.ts';
@@ -72,8 +73,6 @@ export interface McpDependencies {
   readonly era: Era;
   /** Makes the session of a request. */
   readonly sessionOf: (context: ServerContext) => Session;
-  /** Takes the place of the calls of tools. */
-  readonly runTool?: RunTool | undefined;
   /** The refusal that an error stands for: its code and its sentence for the caller. Logs an unexpected error. */
   readonly refusalOf: (error: unknown) => Refusal;
   /** Whether changes of resources are announced, and events offered. */
@@ -81,11 +80,8 @@ export interface McpDependencies {
   readonly extension?: Extension | undefined;
 }
 
-/** Carries out a call of a tool. */
-export type RunTool = (call: ToolCall, session: Session) => Promise<CallToolResult>;
-
 /** A call of a tool, once the SDK has checked the message. */
-export interface ToolCall {
+interface ToolCall {
   readonly name: string;
   readonly arguments?: Record<string, unknown> | undefined;
 }
@@ -121,10 +117,25 @@ const validators = new Map(
   Object.entries(tools).map(([name, { input }]) => [name, bodyValidator(input, { name: 'The arguments', nullIsAbsent: true })]),
 );
 
+/** The SDK's server, which refuses parameters of another form than their method takes as invalid parameters. */
+class McpServer extends Server {
+  protected override _wrapHandler(...[method, handler]: Parameters<Server['_wrapHandler']>): ReturnType<Server['_wrapHandler']> {
+    const wrapped = super._wrapHandler(method, handler);
+    return (request, context) => wrapped(request, context).catch(asInvalidParams);
+  }
+}
+
+/** The SDK throws the issues of its schema, as JSON, in an Error, which it then answers as a failure of the service. */
+function asInvalidParams(error: unknown): never {
+  if (!(error instanceof Error) || error instanceof ProtocolError || !error.message.startsWith('[')) throw error;
+  const [{ path, message }] = readJson<[{ path: string[]; message: string }]>(error.message);
+  throw new ProtocolError(ProtocolErrorCode.InvalidParams, `${path.join('.')}: ${message}`);
+}
+
 /** Makes the server of one request, or of one connection over stdio. */
 export function createMcpServer(parts: McpDependencies): Server {
   const { version, era, subscribe, extension } = parts;
-  const server = new Server(
+  const server = new McpServer(
     { name: 'baton-handoff', title: 'Baton handoff packets', version },
     {
       capabilities: {
@@ -159,12 +170,7 @@ export function createMcpServer(parts: McpDependencies): Server {
   return server;
 }
 
-function handlersOf({
-  sessionOf,
-  refusalOf,
-  subscribe,
-  runTool = (call, session) => callTool(call, session, refusalOf),
-}: McpDependencies): Handlers {
+function handlersOf({ sessionOf, refusalOf, subscribe }: McpDependencies): Handlers {
   /** Answers a request that is not a call of a tool; a refusal is an error of JSON-RPC. */
   const orFault = async <T>(work: () => Promise<T> | T): Promise<T> => {
     try {
@@ -178,7 +184,7 @@ function handlersOf({
   return {
     ...(subscribe ? eventHandlers(sessionOf, refusalOf) : {}),
     'tools/list': (_, context) => orFault(async () => ({ tools: await toolsOf(sessionOf(context), refusalOf) })),
-    'tools/call': ({ params }, context) => runTool(params as unknown as ToolCall, sessionOf(context)),
+    'tools/call': ({ params }, context) => callTool(params as unknown as ToolCall, sessionOf(context), refusalOf),
     'resources/list': (_, context) => ({ resources: resourcesOf(sessionOf(context)) }),
     'resources/templates/list': () => ({ resourceTemplates }),
     'resources/read': ({ params }, context) =>
@@ -251,7 +257,7 @@ const written = ({ structured, text }: ToolResult) => ({ content: [{ type: 'text
 const asHandle = ({ task }: Task) => ({ ...task, resultType: 'task' });
 
 /** Calls a tool. A refusal is a result with `isError`, so that the model can act on it. */
-export async function callTool(
+async function callTool(
   { name, arguments: given }: ToolCall,
   session: Session,
   refusalOf: McpDependencies['refusalOf'],
@@ -261,7 +267,7 @@ export async function callTool(
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, 'arguments must be an object.');
   const tool: Tool | undefined = Object.hasOwn(tools, name) ? tools[name as keyof typeof tools] : undefined;
   if (tool === undefined) {
-    const shown = name.slice(0, 100);
+    const shown = beginningOf(name, 100);
     const sentence = `There is no tool ${JSON.stringify(shown)}; ${hintAt(shown, Object.keys(tools), 'the tools are')}.`;
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, sentence);
   }
@@ -300,7 +306,7 @@ function validate(name: string, { input }: Tool, args: Record<string, unknown>):
   const known = Object.keys(input.properties);
   const unknown = Object.keys(args).find((key) => !known.includes(key));
   if (unknown !== undefined) {
-    const shown = unknown.slice(0, 100).toWellFormed();
+    const shown = beginningOf(unknown, 100).toWellFormed();
     const holder = known.find((argument) => Object.hasOwn((input.properties[argument] as { properties?: object }).properties ?? {}, shown));
     const hint = holder === undefined ? hintAt(shown, known, 'it takes') : `it is a field of ${holder}`;
     throw invalid(shown, `${shown} is not an argument of ${name}; ${hint}.`);

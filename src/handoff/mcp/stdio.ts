@@ -1,4 +1,5 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { LRUCache } from 'lru-cache';
 
 import { ApiError, ClientError } from '../../kit/client-errors.ts';
 import { systemClock } from '../../kit/clock.ts';
@@ -67,15 +68,12 @@ const maxLeases = 1000;
 
 /** The tokens of the leases of this connection, so that its agent may leave them out. */
 class Leases {
-  readonly #tokens = new Map<string, string>();
+  readonly #tokens = new LRUCache<string, string>({ max: maxLeases });
 
   /** Remembers the token in the answer to a claim. */
   remember(answer: unknown): void {
     const { id, lease } = (answer ?? {}) as Partial<Packet>;
-    if (id === undefined || lease?.token === undefined) return;
-    this.#tokens.delete(id);
-    this.#tokens.set(id, lease.token);
-    if (this.#tokens.size > maxLeases) this.#tokens.delete(this.#tokens.keys().next().value!);
+    if (id !== undefined && lease?.token !== undefined) this.#tokens.set(id, lease.token);
   }
 
   /** What a request of an agent for a packet names, with the token that it left out. */

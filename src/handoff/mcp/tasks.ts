@@ -1,4 +1,4 @@
-import { isId } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import { present } from '../face/call.ts';
 import { routes } from '../model/api.ts';
 import { type Status, statuses } from '../model/common.ts';

@@ -1,5 +1,6 @@
 import type { Static, TObject } from 'typebox';
 import { readJson } from '../../kit/json.ts';
+import { beginningOf } from '../../kit/wording.ts';
 import { present } from '../face/call.ts';
 import { routes } from '../model/api.ts';
 import type { Scope } from '../model/common.ts';
@@ -7,7 +8,7 @@ import type { Packet } from '../model/packet.ts';
 import { requestPermission } from './permission.ts';
 import { answeredQuestion, askedIn } from './questions.ts';
 import { answerOf, changed, type ToolResult, toldOf } from './results.ts';
-import { approvalSeconds, defaultLeaseSeconds, inputs, maxWaitSeconds, outputs } from './schemas.ts';
+import { defaultLeaseSeconds, inputs, maxToolSeconds, outputs } from './schemas.ts';
 import { agentOf, type Session } from './session.ts';
 import { askTask, type Task, waitTask } from './tasks.ts';
 import { briefText, fenced } from './text.ts';
@@ -27,8 +28,6 @@ export interface Tool {
   readonly annotations: Hints;
   /** The scopes that suffice for it, if several do. */
   readonly scopes?: readonly Scope[];
-  /** How long it waits if a call does not say, in seconds; left out for a tool that does not wait. */
-  readonly waitsFor?: number;
   run(args: never, session: Session): Promise<ToolResult | Task>;
 }
 
@@ -80,12 +79,11 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description:
       'Takes the next packet that waits for you: the highest priority first, then the oldest, or with `order: due` the one that is due first. With `wait_seconds` it waits for one. The claim is a lease that ends by itself: every later call for the packet renews it.',
     output: outputs.claimed,
-    waitsFor: 0,
     annotations: writes,
     run: async ({ idempotency_key, lease_seconds, wait_seconds: asked = 0, ...args }, session) => {
       const agent_id = agentOf(session, args.agent_id);
       const names = { agent: agent_id, idempotency_key };
-      const wait_seconds = Math.min(asked, maxWaitSeconds);
+      const wait_seconds = Math.min(asked, maxToolSeconds);
       const packet = await session.call(routes.claimNext, { body: { ...args, ...leaseOf(lease_seconds), wait_seconds, agent_id }, names });
       if (packet === undefined) return { structured: { packet: null }, text: 'No packet waits for you now.' };
       return { structured: { packet }, text: await claimedText(session, packet) };
@@ -144,10 +142,9 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description:
       'Asks a person and waits for the answer. The packet awaits the answer; nobody else can work on it meanwhile. If the person has not answered yet, call `get_answer` later.',
     output: outputs.answer,
-    waitsFor: maxWaitSeconds,
     annotations: writes,
     run: async (args, session) => {
-      const { packet_id: id, agent_id, lease_token, if_revision, wait_seconds = maxWaitSeconds, ...body } = args;
+      const { packet_id: id, agent_id, lease_token, if_revision, wait_seconds = maxToolSeconds, ...body } = args;
       const names = { agent: actingAgent(session, agent_id), lease_token, if_revision };
       const packet = present(await session.call(routes.askQuestion, { params: { id }, body: defined(body), names }));
       const questionId = await askedIn(session, packet, args.key);
@@ -164,9 +161,8 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description:
       'The answer to the last question of a packet, or to one by its id. Waits for the answer if the person has not given it yet.',
     output: outputs.answer,
-    waitsFor: maxWaitSeconds,
     annotations: reads,
-    run: async ({ packet_id: id, question_id, wait_seconds = maxWaitSeconds }, session) => {
+    run: async ({ packet_id: id, question_id, wait_seconds = maxToolSeconds }, session) => {
       const packet = present(await session.packet(id));
       await keepLease(session, id, packet);
       const questionId = question_id ?? packet.hitl?.question_id ?? null;
@@ -200,9 +196,8 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     title: 'Wait for a packet',
     description: 'Waits until a packet has one of the statuses, for example until the work you handed over is completed.',
     output: outputs.packet,
-    waitsFor: maxWaitSeconds,
     annotations: reads,
-    run: async ({ packet_id: id, statuses: wanted, wait_seconds = maxWaitSeconds }, session) => {
+    run: async ({ packet_id: id, statuses: wanted, wait_seconds = maxToolSeconds }, session) => {
       const { call, takesTasks } = session;
       const packet = present(await session.packet(id));
       await keepLease(session, id, packet);
@@ -221,7 +216,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
       const query = defined({ ...rest, q: text, limit, status: wanted?.join(','), tags: tags?.join(',') });
       const page = present(text === undefined ? await call(routes.listPackets, { query }) : await call(routes.searchPackets, { query }));
       const lines = page.packets.map(({ id, status, metadata, context }) =>
-        [id, status, `for ${metadata.target_agent.id}`, context.summary.slice(0, 200).toWellFormed()].join(' | '),
+        [id, status, `for ${metadata.target_agent.id}`, beginningOf(context.summary, 200)].join(' | '),
       );
       const more = page.next_cursor === null ? '' : ' There are more: pass next_cursor as cursor.';
       return {
@@ -273,7 +268,6 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     description:
       'Asks people, or the rules of the service, whether a tool call may be executed, and waits for the decision: for the permission prompt of a coding agent. The text of the result is the JSON of the decision.',
     output: outputs.permission,
-    waitsFor: approvalSeconds,
     annotations: writes,
     run: (args, session) => requestPermission(session, args),
   }),
@@ -303,12 +297,6 @@ function unlessNone(error: unknown): undefined {
 
 /** The scopes of which a key needs one for a tool. */
 export const scopesOf = ({ annotations, scopes = [annotations.readOnlyHint ? 'read' : 'work'] }: Tool): readonly Scope[] => scopes;
-
-/** Whether a call of a tool may wait. */
-export function mayWait({ name, arguments: args }: { name?: unknown; arguments?: Record<string, unknown> | null }): boolean {
-  const { waitsFor } = (Object.hasOwn(tools, String(name)) ? tools[name as keyof Inputs] : {}) as Partial<Tool>;
-  return waitsFor !== undefined && (args?.wait_seconds ?? waitsFor) !== 0;
-}
 
 /** The lease of a claim: a limited one, unless the call asks for a claim that does not expire. */
 const leaseOf = (lease_seconds = defaultLeaseSeconds) => (lease_seconds === 0 ? {} : { lease_seconds });

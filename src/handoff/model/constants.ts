@@ -11,6 +11,9 @@ export const defaultScopes = ['read', 'work', 'respond', 'manage'] as const;
 /** What a key may do. `erase`, which erases packets, is only given by its name. */
 export const scopes = [...defaultScopes, 'erase'] as const;
 
+/** The longest that a request waits for a packet, or until a packet is as it says, in seconds. */
+export const maxWaitSeconds = 60;
+
 /** The event types that a webhook gets unless it names others. */
 export const defaultWebhookEvents = [
   'packet.created',

@@ -13,6 +13,7 @@ import {
   TraceOfPacket,
   trialCodes,
 } from './common.ts';
+import { maxWaitSeconds } from './constants.ts';
 import { violated } from './contract.ts';
 import { Failure } from './errors.ts';
 import {
@@ -111,7 +112,11 @@ export type SearchQuery = Static<typeof SearchQuery>;
 /** What a read of a packet may wait for. */
 export const WaitQuery = object({
   wait_seconds: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 60, description: 'How long to wait until the packet is as `until` or `until_revision` says.' }),
+    Type.Integer({
+      minimum: 0,
+      maximum: maxWaitSeconds,
+      description: 'How long to wait until the packet is as `until` or `until_revision` says.',
+    }),
   ),
   until: Type.Optional(
     commaList<Status>({
@@ -197,7 +202,7 @@ export const Trial = Type.Object({
 export type Trial = Static<typeof Trial>;
 
 /** The routes of packets. */
-const packetRoutes = routeTable('packets', {
+export const packetRoutes = routeTable('packets', {
   createPacket: defineRoute({
     method: 'POST',
     path: '/packets',
@@ -412,11 +417,3 @@ export const packetApi = {
   routes: packetRoutes,
   schemas: { ...packetSchemas, PacketList, PacketHit, SearchList, Trial },
 };
-
-/** The route by which the console answers. It is not part of the API and its description. */
-export const respondInConsole = {
-  ...packetRoutes.respondPacket,
-  id: 'respondInConsole',
-  tag: 'pages',
-  path: '/console/api/v1/packets/{id}/respond',
-} as const;

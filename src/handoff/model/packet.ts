@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
-
 import { choice, givenTimestamp, Id, name, object, orNull, prose, record, remark, statement, timestamp } from '../../kit/schemas.ts';
 import { decisions, Remember } from './action.ts';
 import { indexedName, priorities, statuses } from './common.ts';
+import { maxWaitSeconds } from './constants.ts';
 import { Hitl, question } from './hitl.ts';
 
 /** The version of the packet schema that packets carry. */
@@ -180,9 +180,8 @@ export const ClaimRequest = object({
   lease_seconds: leaseSeconds('How long the claim lasts unless it is renewed. Without it the claim does not expire.'),
 });
 
-/** The most tags in a request for the next packet, and the longest that it may wait. */
+/** The most tags in a request for the next packet. */
 const maxNextTags = 20;
-const maxWaitSeconds = 60;
 
 /** A request to claim the next packet. */
 export const ClaimNextRequest = object({

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 
 import { invalid } from '../../kit/errors.ts';
+import { isId } from '../../kit/uuid.ts';
 import { statuses } from '../model/common.ts';
 
 /** The most channels that one stream may subscribe to. */
 export const maxChannels = 100;
 
 const maxAgentLength = 255;
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The parts of an event that determine its channels. */
 export interface Addressed {
@@ -45,7 +45,7 @@ function parseChannel(text: string, field: string): string {
         throw invalid(field, `A status channel must name one of ${statuses.join(', ')}, as in status:created.`);
       return text;
     case 'packet':
-      if (!uuid.test(value.toLowerCase())) throw invalid(field, 'A packet channel must name a packet by its UUID: packet:<packet_id>.');
+      if (!isId(value.toLowerCase())) throw invalid(field, 'A packet channel must name a packet by its UUID: packet:<packet_id>.');
       return `packet:${value.toLowerCase()}`;
     case 'agent':
       if (value.trim() === '' || value.length > maxAgentLength)

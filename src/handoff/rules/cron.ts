@@ -1,4 +1,5 @@
 import { Cron } from 'croner';
+import { LRUCache } from 'lru-cache';
 
 /** When something runs again and again: a cron expression, and the IANA time zone in which it is read. */
 export interface Recurrence {
@@ -89,15 +90,13 @@ function required(time: Date | null): Date {
 }
 
 /** The clocks of time zones. There are about 600 names, and few are used. */
-const clocks = new Map<string, Intl.DateTimeFormat>();
-const maxClocks = 100;
+const clocks = new LRUCache<string, Intl.DateTimeFormat>({ max: 100 });
 
 function clockOf(timezone: string): Intl.DateTimeFormat {
   const known = clocks.get(timezone);
   if (known !== undefined) return known;
   const fields = { year: 'numeric', month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric', second: 'numeric' } as const;
   const clock = new Intl.DateTimeFormat('en-US', { timeZone: timezone, calendar: 'iso8601', hourCycle: 'h23', ...fields });
-  if (clocks.size >= maxClocks) clocks.delete(clocks.keys().next().value!);
   clocks.set(timezone, clock);
   return clock;
 }

@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
-import { isId, type RandomSource } from '../../kit/id.ts';
+import type { RandomSource } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import { type AnswerLink, type AnswerLinkRequest, type AnswerLinkStatus, type NewAnswerLink, validSeconds } from '../model/answer-link.ts';
 import type { AnsweredBy } from '../model/hitl.ts';
 import type { Packet, RespondRequest } from '../model/packet.ts';

@@ -1,4 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { Scope, Tier } from '../model/common.ts';
@@ -96,7 +98,7 @@ export interface SignInRules {
   readonly issuer: string;
 }
 
-interface LaterParts {
+interface LaterDependencies {
   readonly store: Pick<Store, 'keys' | 'whole' | 'tenants'>;
   readonly clock: Clock;
   /** Undefined: nobody signs in. */
@@ -108,7 +110,7 @@ interface LaterParts {
  * key of a chain of rotations, or a person who signed in. Undefined when no key of the chain is valid any more, when the person is
  * suspended or has lost the name, and when it is of another tenant.
  */
-export function createCallerOfOrigin({ store, clock, signIn }: LaterParts) {
+export function createCallerOfOrigin({ store, clock, signIn }: LaterDependencies) {
   return async (tenant: number, origin: string): Promise<Caller | undefined> => {
     const name = personIn(origin);
     if (name !== undefined) return signIn && signedIn(tenant, name, signIn);
@@ -148,7 +150,7 @@ const maxKnownKeys = 10_000;
  */
 export function createAuthenticator(store: Pick<Store, 'keys' | 'whole'>, clock: Clock, onChange: () => void = () => undefined) {
   const { keys } = store;
-  const known = new Map<string, Caller>();
+  const known = new LRUCache<string, Caller>({ max: maxKnownKeys });
   const hashFor = createHashing();
   let knownVersion = -1;
   const currentVersion = sharing(() => keys.version());
@@ -167,7 +169,6 @@ export function createAuthenticator(store: Pick<Store, 'keys' | 'whole'>, clock:
     // The row is at least as new as `version`. If a later version has cleared the cache since, that change may have
     // revoked this key, so it is not cached.
     if (version !== knownVersion) return unlessExpired(caller);
-    if (known.size >= maxKnownKeys) known.delete(known.keys().next().value!);
     known.set(hash, caller);
     return unlessExpired(caller);
   }

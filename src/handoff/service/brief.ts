@@ -1,5 +1,5 @@
 import { notFound } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import type { Brief } from '../model/brief.ts';
 import { BriefBuilder } from '../rules/brief.ts';
 import type { Caller } from './authentication.ts';

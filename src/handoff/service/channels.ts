@@ -1,6 +1,6 @@
 import { defined } from '../../kit/defined.ts';
 import { invalid, notFound } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import {
   type Channel,
   type ChannelDelivery,
@@ -17,12 +17,12 @@ import type { Page } from '../store/page-size.ts';
 import { type ListedRow, noChannel } from '../store/webhooks.ts';
 import { mayLink } from './answer-links.ts';
 import type { Caller } from './authentication.ts';
-import type { SendingParts } from './dependencies.ts';
+import type { SendingDependencies } from './dependencies.ts';
 import { createDestinations } from './destinations.ts';
 import { requireOrigin } from './origin.ts';
 import { type SignInUse, shownSignIn, signInColumn } from './sign-in.ts';
 
-interface ChannelServiceDependencies extends SendingParts {
+interface ChannelServiceDependencies extends SendingDependencies {
   /** Why no mail can be sent, as a sentence; undefined when it can. */
   mailProblem: string | undefined;
   /** The address of the service for people, if it is set. */

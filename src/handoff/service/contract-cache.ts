@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Contract, ContractRequest } from '../model/contract.ts';
@@ -22,9 +24,9 @@ const maxContracts = 200;
 export class ContractCache {
   readonly #store: Store;
   /** The versions of the contracts of tenants, by the id of the agent. */
-  #versions = new Map<number, Awaitable<ReadonlyMap<string, number>>>();
-  /** By tenant, version and agent. A version never changes, so entries stay valid. The most recently used is last. */
-  readonly #contracts = new Map<string, Promise<Enforced | undefined>>();
+  readonly #versions = new LRUCache<number, Awaitable<ReadonlyMap<string, number>>>({ max: maxTenants });
+  /** By tenant, version and agent. A version never changes, so entries stay valid. */
+  readonly #contracts = new LRUCache<string, Promise<Enforced | undefined>>({ max: maxContracts });
 
   constructor(store: Store) {
     this.#store = store;
@@ -32,19 +34,19 @@ export class ContractCache {
 
   /** Forgets which agents have a contract: some may have changed. */
   clear(): void {
-    this.#versions = new Map();
+    this.#versions.clear();
   }
 
   versionsOf(tenant: number): Awaitable<ReadonlyMap<string, number>> {
-    const known = this.#versions.get(tenant);
-    if (known !== undefined) return known;
     const versions = this.#versions;
+    const known = versions.get(tenant);
+    if (known !== undefined) return known;
     const reading: Promise<ReadonlyMap<string, number>> = this.#store.whole(tenant).documents.contractVersions();
-    keep(versions, tenant, reading, maxTenants);
+    versions.set(tenant, reading);
     reading.then(
-      // A change since then has made a new map.
+      // Not after a change since then.
       (found) => versions.get(tenant) === reading && versions.set(tenant, found),
-      () => versions.delete(tenant),
+      () => versions.get(tenant) === reading && versions.delete(tenant),
     );
     return reading;
   }
@@ -53,15 +55,14 @@ export class ContractCache {
   enforced(tenant: number, agentId: string, version: number): Promise<Enforced | undefined> {
     const key = `${tenant} ${version} ${agentId}`;
     const known = this.#contracts.get(key);
-    this.#contracts.delete(key);
-    const reading = known ?? this.#read(tenant, agentId);
-    keep(this.#contracts, key, reading, maxContracts);
-    if (known === undefined)
-      reading.then(
-        // The contract was replaced or removed after its version was read.
-        (read) => read?.version !== version && this.#contracts.delete(key),
-        () => this.#contracts.delete(key),
-      );
+    if (known !== undefined) return known;
+    const reading = this.#read(tenant, agentId);
+    this.#contracts.set(key, reading);
+    reading.then(
+      // The contract was replaced or removed after its version was read.
+      (read) => read?.version !== version && this.#contracts.delete(key),
+      () => this.#contracts.delete(key),
+    );
     return reading;
   }
 
@@ -77,10 +78,4 @@ export class ContractCache {
 export function shownContract({ name: agent_id, version, document, created_at, updated_at }: StoredDocument): Contract {
   const { schema, description, examples } = readJson(document) as Omit<ContractRequest, 'description'> & Pick<Contract, 'description'>;
   return { agent_id, version, schema, description, examples: examples ?? [], created_at, updated_at };
-}
-
-/** Adds an entry to a cache, which drops its oldest one when it is full. */
-export function keep<Key, Value>(cache: Map<Key, Value>, key: Key, value: Value, most: number): void {
-  if (cache.size >= most) cache.delete(cache.keys().next().value!);
-  cache.set(key, value);
 }

@@ -1,6 +1,6 @@
 import { invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf } from '../../kit/etag.ts';
-import { isId } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import { type Tier, trialCodes } from '../model/common.ts';
 import { errors } from '../model/errors.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet } from '../model/packet.ts';

@@ -10,7 +10,7 @@ export interface ServiceDependencies {
 }
 
 /** What services need that send to URLs of callers. */
-export interface SendingParts extends ServiceDependencies {
+export interface SendingDependencies extends ServiceDependencies {
   /** Returns a sentence that says why nothing of a tenant can be sent to a URL; undefined when it can. */
   urlProblem: (url: string, tenant: number) => Promise<string | undefined>;
 }

@@ -1,6 +1,6 @@
 import { conflict, notFound } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
+import { isId } from '../../kit/uuid.ts';
 import type { Delivery, DeliveryStatus } from '../model/webhook.ts';
 import { isDeadLetter, restarted } from '../rules/delivery.ts';
 import type { StoredDelivery } from '../store/deliveries.ts';

@@ -1,6 +1,6 @@
 import { conflict, invalid, notFound } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
+import { isId } from '../../kit/uuid.ts';
 import type { Erasure, ErasureRequest } from '../model/erasure.ts';
 import type { ScheduleRequest } from '../model/schedule.ts';
 import { noProgress, receiptDigest } from '../rules/receipt.ts';

@@ -1,6 +1,6 @@
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
+import { isId } from '../../kit/uuid.ts';
 import type { Execution } from '../model/action.ts';
 import { requireKept } from '../rules/erasure.ts';
 import { isOfFamily, withSource } from '../rules/exclusion.ts';

@@ -1,5 +1,6 @@
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
-import { isId, type RandomSource } from '../../kit/id.ts';
+import type { RandomSource } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import { scopes as allScopes, defaultScopes } from '../model/common.ts';
 import type { ApiKey, KeyRequest, NewApiKey, OwnKey } from '../model/key.ts';
 import { isSamePerson, nameKey } from '../model/people.ts';

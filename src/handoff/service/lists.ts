@@ -1,9 +1,9 @@
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
 import { isDateTime } from '../../kit/dates.ts';
 import { invalid } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
 import { maxOffset } from '../../kit/schemas.ts';
+import { isId } from '../../kit/uuid.ts';
 import type { PacketQuery, SearchQuery } from '../model/packet-routes.ts';
 import { askedStatus } from '../rules/packet-life.ts';
 import { sightKey } from '../rules/sight.ts';

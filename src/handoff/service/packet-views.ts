@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { FairQueue } from '../../kit/fair-queue.ts';
 import { readJson } from '../../kit/json.ts';
@@ -39,28 +41,11 @@ const maxReading = { concurrency: 16, perOwner: 4, what: 'reads of packets' };
  */
 export function createPacketViews(store: PacketReads, turns: Turns) {
   const reads = new FairQueue(maxReading);
-  /** By tenant and packet, the one that was read longest ago first. */
-  const kept = new Map<string, PacketView>();
+  /** By tenant and packet. */
+  const kept = new LRUCache<string, PacketView>({ maxSize: maxKept, sizeCalculation: ({ length }) => length });
   const reading = new Map<string, Promise<PacketView | undefined>>();
-  let held = 0;
   /** Rises when all is forgotten, so that a read that began before is not kept. */
   let generation = 0;
-
-  function drop(key: string): void {
-    held -= kept.get(key)?.length ?? 0;
-    kept.delete(key);
-  }
-
-  function keep(key: string, view: PacketView): void {
-    drop(key);
-    if (view.length > maxKept) return;
-    kept.set(key, view);
-    held += view.length;
-    for (const oldest of kept.keys()) {
-      if (held <= maxKept) return;
-      drop(oldest);
-    }
-  }
 
   async function read(tenant: number, id: string, key: string): Promise<PacketView | undefined> {
     await turns.next(tenant);
@@ -70,7 +55,7 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
     if (stamp === undefined || found === undefined) return undefined;
     await turns.next(tenant, { first: true });
     const view = { packet: readJson(found.packet) as Packet, root: stamp.root, due_at: stamp.due_at, length: found.packet.length };
-    if (begun === generation) keep(key, view);
+    if (begun === generation) kept.set(key, view);
     return view;
   }
 
@@ -92,7 +77,6 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
     forget(): void {
       generation += 1;
       kept.clear();
-      held = 0;
     },
 
     /** What a packet is compared by; undefined for an unknown one. An event wakes many who ask for the same one. */
@@ -107,7 +91,7 @@ export function createPacketViews(store: PacketReads, turns: Turns) {
       const key = `${tenant} ${id}`;
       const stamp = await stamps(key);
       if (stamp === undefined) {
-        drop(key);
+        kept.delete(key);
         return undefined;
       }
       const known = kept.get(key);

@@ -1,5 +1,6 @@
 import { notFound, ServiceError } from '../../kit/errors.ts';
-import { isId, type RandomSource } from '../../kit/id.ts';
+import type { RandomSource } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import type { AskRequest } from '../model/hitl.ts';
 import type { Claimant, ClaimRequest, PatchRequest, RespondRequest } from '../model/packet.ts';
 import type { AnsweredVia } from '../rules/answer.ts';

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import type { Awaitable } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
@@ -13,7 +15,6 @@ import { strictSchema } from '../rules/strict-schema.ts';
 import type { StoredDocument } from '../store/documents.ts';
 import type { StoredPerson } from '../store/people.ts';
 import type { Store } from '../store/store.ts';
-import { keep } from './contract-cache.ts';
 
 /** What a tenant has published about approvals. */
 export interface Published {
@@ -52,7 +53,7 @@ interface PolicyCacheDependencies {
 /** The policies, groups and delegations of tenants, until any of them changes. */
 export class PolicyCache {
   readonly #parts: PolicyCacheDependencies;
-  #published = new Map<number, Awaitable<Published>>();
+  readonly #published = new LRUCache<number, Awaitable<Published>>({ max: maxTenants });
   readonly #schemas = new WeakMap<Rule, { readonly schema: unknown; readonly text: string }>();
 
   constructor(parts: PolicyCacheDependencies) {
@@ -61,19 +62,19 @@ export class PolicyCache {
 
   /** Forgets what is published: something may have changed. */
   clear(): void {
-    this.#published = new Map();
+    this.#published.clear();
   }
 
   of(tenant: number): Awaitable<Published> {
-    const known = this.#published.get(tenant);
-    if (known !== undefined) return known;
     const published = this.#published;
+    const known = published.get(tenant);
+    if (known !== undefined) return known;
     const reading: Promise<Published> = this.#read(tenant);
-    keep(published, tenant, reading, maxTenants);
+    published.set(tenant, reading);
     reading.then(
-      // A change since then has made a new map.
+      // Not after a change since then.
       (found) => published.get(tenant) === reading && published.set(tenant, found),
-      () => published.delete(tenant),
+      () => published.get(tenant) === reading && published.delete(tenant),
     );
     return reading;
   }

@@ -5,7 +5,7 @@ import { requireKept } from '../rules/erasure.ts';
 import { acts, requireLasting, requireRight } from '../rules/rights.ts';
 import { noChannel, type PushRow, type StoredWebhook } from '../store/webhooks.ts';
 import { type Caller, provenanceOf } from './authentication.ts';
-import type { SendingParts } from './dependencies.ts';
+import type { SendingDependencies } from './dependencies.ts';
 import { auditRecord } from './trail.ts';
 
 /** The most configurations of a packet. */
@@ -29,7 +29,7 @@ function requireHeaders({ id, url, token, authentication }: PushConfig): void {
 }
 
 /** The operations on push notification configurations. Their deliveries are those of webhooks. */
-export function createPushService({ store, clock, newId, urlProblem }: SendingParts) {
+export function createPushService({ store, clock, newId, urlProblem }: SendingDependencies) {
   /** Requires that notifications can be sent. @throws ServiceError 400 that names the field */
   async function check({ tenant_number }: Caller, config: PushConfig): Promise<void> {
     requireHeaders(config);

@@ -1,6 +1,6 @@
 import { invalid, notFound } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
+import { isId } from '../../kit/uuid.ts';
 import type { Packet } from '../model/packet.ts';
 import type { QuestionView } from '../model/question.ts';
 import { shownText } from '../rules/question.ts';

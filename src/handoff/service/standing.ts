@@ -1,5 +1,5 @@
 import { notFound } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import { maxStanding, type StandingApproval } from '../model/standing.ts';
 import { usesOf } from '../rules/approving.ts';
 import { requireDelegationOf } from '../rules/rights.ts';

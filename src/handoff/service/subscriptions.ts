@@ -9,7 +9,7 @@ import { acts, requireLasting, requireRight } from '../rules/rights.ts';
 import { requireSecret, signatureHeaders } from '../rules/signature.ts';
 import { type FollowingRow, noChannel, packetOfSubscriptions, type StoredWebhook } from '../store/webhooks.ts';
 import { type Caller, provenanceOf } from './authentication.ts';
-import type { SendingParts } from './dependencies.ts';
+import type { SendingDependencies } from './dependencies.ts';
 import { type OccurrenceService, readAtOnce, trailEventOf } from './occurrences.ts';
 import { auditRecord } from './trail.ts';
 
@@ -30,7 +30,7 @@ export type PostToCallback = (request: {
   readonly owner: number;
 }) => Promise<{ readonly status: number; readonly text: string } | { readonly failure: CallbackFailure }>;
 
-interface SubscriptionDependencies extends SendingParts {
+interface SubscriptionDependencies extends SendingDependencies {
   occurrences: OccurrenceService;
   post: PostToCallback;
   /** How long deliveries are also signed with the previous secret, in seconds. */

@@ -1,5 +1,5 @@
 import { conflict, notFound } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import type { Tenant, TenantPatch, TenantRequest } from '../model/tenant.ts';
 import { defaultMaxKeys } from '../rules/tiers.ts';
 import { type Caller, provenanceOf } from './authentication.ts';

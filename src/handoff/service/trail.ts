@@ -1,7 +1,7 @@
 import { isDateTime } from '../../kit/dates.ts';
 import { invalid, notFound } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
+import { isId } from '../../kit/uuid.ts';
 import type { HistoryEvent } from '../model/packet.ts';
 import type { AuditFilter } from '../store/audit-filter.ts';
 import type { Page } from '../store/page-size.ts';

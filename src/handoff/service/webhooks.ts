@@ -1,6 +1,6 @@
 import { defined } from '../../kit/defined.ts';
 import { invalid, notFound } from '../../kit/errors.ts';
-import { isId } from '../../kit/id.ts';
+import { isId } from '../../kit/uuid.ts';
 import {
   type Delivery,
   type DeliveryDetail,
@@ -17,10 +17,10 @@ import type { Idempotency } from '../store/idempotency.ts';
 import type { Page } from '../store/page-size.ts';
 import { noChannel, type StoredWebhook, shownWebhook } from '../store/webhooks.ts';
 import type { Caller } from './authentication.ts';
-import type { SendingParts } from './dependencies.ts';
+import type { SendingDependencies } from './dependencies.ts';
 import { createDestinations } from './destinations.ts';
 
-interface WebhookServiceDependencies extends SendingParts {
+interface WebhookServiceDependencies extends SendingDependencies {
   /** How long deliveries are also signed with the previous secret, in seconds. */
   overlapSeconds: number;
 }

@@ -1,3 +1,4 @@
+import cors from '@fastify/cors';
 import type { FastifyInstance } from 'fastify';
 
 /** Response headers that pages may read besides the CORS-safelisted ones. */
@@ -15,33 +16,22 @@ const exposed = [
   'tracestate',
 ];
 
-const preflightHeaders = {
-  'Access-Control-Allow-Methods': 'GET, HEAD, POST, PATCH, PUT, DELETE',
-  // Ten minutes. Chromium would allow two hours, but a change of the settings should take effect sooner.
-  'Access-Control-Max-Age': '600',
-};
-
 /**
- * Lets pages of the given origins call the service (the CORS protocol of the Fetch standard, https://fetch.spec.whatwg.org).
- * `*` allows all origins, an empty list none. A preflight is answered before admission: it has no key and is not counted.
- * The service uses no cookies, so no response allows credentials.
+ * Lets pages of the given origins call the service. `*` allows all origins, an empty list none. A preflight is answered before
+ * admission: it has no key and is not counted. The service uses no cookies for such pages, so no response allows credentials.
  */
 export function allowOrigins(app: FastifyInstance, origins: readonly string[], ownHeaders: readonly string[]): void {
   if (origins.length === 0) return;
-  const all = origins.includes('*');
-  const allowed = new Set(origins);
-  app.addHook('onRequest', (request, reply, done) => {
-    const { origin } = request.headers;
-    if (!all) reply.header('Vary', 'Origin');
-    if (origin === undefined || !(all || allowed.has(origin))) return done();
-    reply.header('Access-Control-Allow-Origin', all ? '*' : origin);
-    if (request.method !== 'OPTIONS' || request.headers['access-control-request-method'] === undefined) {
-      reply.header('Access-Control-Expose-Headers', [...exposed, ...ownHeaders].join(', '));
-      return done();
-    }
-    // All request headers are allowed; the service ignores those it does not know.
-    const asked = request.headers['access-control-request-headers'];
-    if (asked !== undefined) reply.header('Access-Control-Allow-Headers', asked);
-    reply.code(204).headers(preflightHeaders).send();
+  const options = {
+    origin: [...origins],
+    methods: ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'],
+    exposedHeaders: [...exposed, ...ownHeaders],
+    // Ten minutes. Chromium would allow two hours, but a change of the settings should take effect sooner.
+    maxAge: 600,
+  };
+  app.register(cors, {
+    delegator: ({ headers }, done) =>
+      // An OPTIONS request that is no preflight is answered as without CORS.
+      done(null, { ...options, preflight: headers.origin !== undefined && headers['access-control-request-method'] !== undefined }),
   });
 }

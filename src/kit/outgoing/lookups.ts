@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+
 import { FairQueue } from '../fair-queue.ts';
 import { createResolver, type Resolve, type ResolvedAddress } from './resolver.ts';
 
@@ -27,8 +29,8 @@ const mostNames = 1_000;
  */
 export function createLookup({ resolve = createResolver(), lookupMs = defaultLookupMs }: LookupOptions): Lookup {
   const queue = new FairQueue({ concurrency, perOwner, maxWaitMs: lookupMs });
-  /** Running and failed look-ups by name, oldest first. */
-  const known = new Map<string, Promise<readonly ResolvedAddress[]>>();
+  /** Running and failed look-ups by name. */
+  const known = new LRUCache<string, Promise<readonly ResolvedAddress[]>>({ max: mostNames });
 
   function start(name: string): Promise<readonly ResolvedAddress[]> {
     const looking = within(lookupMs, (signal) => resolve(name, signal));
@@ -36,7 +38,6 @@ export function createLookup({ resolve = createResolver(), lookupMs = defaultLoo
       if (known.get(name) === looking) known.delete(name);
     };
     known.set(name, looking);
-    if (known.size > mostNames) known.delete(known.keys().next().value!);
     looking.then(forget, () => {
       setTimeout(forget, rememberMs).unref();
     });

@@ -1,16 +1,17 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { LRUCache } from 'lru-cache';
 
 import type { Execute, Row } from './dialect.ts';
 
-/** The most prepared statements a connection keeps. */
+/** The most prepared statements that a connection keeps, since lists with optional filters have many variants. */
 const maxStatements = 500;
 
 /** A connection that prepares each statement once. */
 export class SqliteConnection {
   readonly #database: DatabaseSync;
-  readonly #statements = new Map<string, StatementSync>();
-  readonly #valuesStatements = new Map<string, StatementSync>();
+  readonly #statements = new LRUCache<string, StatementSync>({ max: maxStatements });
+  readonly #valuesStatements = new LRUCache<string, StatementSync>({ max: maxStatements });
 
   /** @throws Error when the file has several names */
   constructor(path: string, { readOnly = false } = {}) {
@@ -53,9 +54,7 @@ export class SqliteConnection {
     return statement;
   }
 
-  #prepare(statements: Map<string, StatementSync>, sql: string): StatementSync {
-    // Lists with optional filters have many variants; dropping the oldest keeps the map bounded.
-    if (statements.size >= maxStatements) statements.delete(statements.keys().next().value!);
+  #prepare(statements: LRUCache<string, StatementSync>, sql: string): StatementSync {
     const statement = this.#database.prepare(sql);
     // A statement without rows reports the row that was inserted last, whose id in a full-text index may be beyond a double's integers.
     if (statement.columns().length === 0) statement.setReadBigInts(true);

@@ -9,6 +9,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 
+import { settledWithin } from '../awaitable.ts';
 import { describeCause } from '../errors.ts';
 import type { Span, SpanEnd, TraceContext, Tracer } from '../trace-context.ts';
 
@@ -85,11 +86,8 @@ export function createOtlpTracer({ endpoint, ratio, logger, ...parts }: OtlpOpti
       } satisfies Span;
     },
     async stop() {
-      const { promise: late, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, lastExportsMs);
       // A failed export has been reported.
-      await Promise.race([provider.shutdown().catch(() => undefined), late]);
-      clearTimeout(timer);
+      await settledWithin(lastExportsMs, provider.shutdown());
     },
   };
 }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { routes } from '../../../src/fallback/model/api.ts';
-import { isId } from '../../../src/kit/id.ts';
 import type { Route } from '../../../src/kit/route.ts';
+import { isId } from '../../../src/kit/uuid.ts';
 import { chainRequest, createChain, shareFallback } from '../../support/fallback.ts';
 import { stores } from '../../support/stores.ts';
 

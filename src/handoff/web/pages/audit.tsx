@@ -1,6 +1,7 @@
 import { Download } from 'lucide-react';
 import { useState } from 'react';
 import { Link } from 'react-router';
+import { isId } from '../../../kit/uuid.ts';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useDebounced } from '../../../kit/web/app/queries.ts';
 import { useTitle } from '../../../kit/web/app/title.ts';
@@ -20,8 +21,6 @@ import { exportAudit, readAudit, rowsPerPage, useAudit, useKeyNames, useMay } fr
 import { detailText } from '../parts/question.tsx';
 import { Long } from '../parts/texts.tsx';
 
-/** An id of the service. Of ids only the last characters are shown. */
-const idPattern = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** The most entries of a download. */
 const maxEntries = 10_000;
 
@@ -116,7 +115,8 @@ function Entries({ entries }: { entries: readonly AuditEntry[] }) {
           cell: ({ details }) => {
             const text = Object.entries(details)
               .filter(([name, value]) => value !== null && !(name === 'response' && details.data))
-              .map(([name, value]) => `${words(name)}: ${idPattern.test(String(value)) ? String(value).slice(-8) : detailText(value)}`)
+              // Of ids only the last characters are shown.
+              .map(([name, value]) => `${words(name)}: ${isId(String(value)) ? String(value).slice(-8) : detailText(value)}`)
               .join(' · ');
             return text === '' ? null : <Long>{cut(text, 200)}</Long>;
           },
