@@ -1,13 +1,11 @@
 import { writeFileSync } from 'node:fs';
-import { basename } from 'node:path';
 import { parseArgs } from 'node:util';
 
 import { approvals } from './cases/approvals.ts';
 import { claim } from './cases/claim.ts';
 import { contracts } from './cases/contracts.ts';
 import { cost } from './cases/cost.ts';
-import { create, createLarge } from './cases/create.ts';
-import { drill, getChain, simulate } from './cases/fallback.ts';
+import { create } from './cases/create.ts';
 import { held } from './cases/held.ts';
 import { hostile } from './cases/hostile.ts';
 import { hostileFaces, turns } from './cases/hostile-faces.ts';
@@ -15,6 +13,7 @@ import { memory } from './cases/memory.ts';
 import { postgres } from './cases/postgres.ts';
 import { get, list } from './cases/read.ts';
 import { beside, search, searches } from './cases/search.ts';
+import { simulate } from './cases/simulate.ts';
 import { streams } from './cases/streams.ts';
 import { tracing } from './cases/tracing.ts';
 import { webhooks } from './cases/webhooks.ts';
@@ -25,7 +24,6 @@ import { type Options, type Run, startRun } from './run.ts';
 
 const cases: Record<string, (run: Run) => Promise<void>> = {
   create,
-  'create-large': createLarge,
   get,
   list,
   claim,
@@ -42,9 +40,7 @@ const cases: Record<string, (run: Run) => Promise<void>> = {
   webhooks,
   streams,
   tracing,
-  'get-chain': getChain,
   simulate,
-  drill,
 };
 
 /** Cases that run only when they are named: parts of another one, and one that takes twenty minutes. */
@@ -56,7 +52,6 @@ Cases: ${Object.keys(cases).join(', ')}; all of them when none is named. Only wh
 
   --quick         shorter rounds and fewer packets
   --packets N     packets in the large list (1,000,000; with --quick 100,000)
-  --file FILE     real create requests for create-large, one JSON object a line
   --data FOLDER   keeps the seeded databases there and uses them again
   --profile DIR   writes CPU profiles of the service there
   --out FILE      writes the report there, as Markdown
@@ -79,7 +74,6 @@ function readCommand(): Command {
     options: {
       quick: { type: 'boolean', default: false },
       packets: { type: 'string' },
-      file: { type: 'string' },
       data: { type: 'string' },
       profile: { type: 'string' },
       out: { type: 'string' },
@@ -92,19 +86,18 @@ function readCommand(): Command {
   }
   const unknown = positionals.filter((name) => !(name in cases || name in parts));
   if (unknown.length > 0) throw new Error(`There is no case ${unknown.join(', ')}.`);
-  const { quick, file, data, profile, out } = values;
+  const { quick, data, profile, out } = values;
   const packets = Number(values.packets ?? packetsWhen(quick));
   if (!Number.isInteger(packets) || packets < 1000) throw new Error('--packets must be a number of at least 1000.');
-  return { names: positionals.length > 0 ? positionals : Object.keys(cases), options: { quick, packets, file, data, profile }, out };
+  return { names: positionals.length > 0 ? positionals : Object.keys(cases), options: { quick, packets, data, profile }, out };
 }
 
 /** The command for the report, without local folders. */
-function commandLine({ names, options: { quick, packets, file } }: Command): string {
+function commandLine({ names, options: { quick, packets } }: Command): string {
   const given = [
     ...(names.length < Object.keys(cases).length ? names : []),
     ...(quick ? ['--quick'] : []),
     ...(packets === packetsWhen(quick) ? [] : ['--packets', `${packets}`]),
-    ...(file === undefined ? [] : ['--file', basename(file)]),
   ];
   return ['npm run bench', ...(given.length > 0 ? ['--', ...given] : [])].join(' ');
 }

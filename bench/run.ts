@@ -20,8 +20,6 @@ export interface Options {
   quick: boolean;
   /** How many packets the large list has. */
   packets: number;
-  /** A file with real create requests, one JSON object per line. */
-  file: string | undefined;
   /** The folder where seeded databases are kept for the next run. */
   data: string | undefined;
   /** The folder for CPU profiles of the service. */

@@ -6,7 +6,9 @@ import module from 'node:module';
 export async function run(name) {
   const [major] = process.versions.node.split('.').map(Number);
   if (major < 24) {
-    console.error(`${name} needs Node 24 or newer; this is Node ${process.versions.node}. In a checkout, npm scripts and npx use the pinned one.`);
+    console.error(
+      `${name} needs Node 24 or newer; this is Node ${process.versions.node}. In a checkout, npm scripts and npx use the pinned one.`,
+    );
     process.exit(1);
   }
   const built = new URL(`../dist/src/programs/${name}.js`, import.meta.url);

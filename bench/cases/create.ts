@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { BareCreateTasks } from '../bare-create.ts';
@@ -17,7 +17,9 @@ const posts = (path: string, bodies: readonly string[]): LoadRequest[] =>
  * POST /packets on SQLite on disk against an echo of the same bodies and against the bare create, and the bare create
  * against the echo. Each round of the service includes the deferred indexing of its packets.
  */
-async function createBodies(run: Run, name: string, bodies: readonly string[]): Promise<void> {
+export async function create(run: Run): Promise<void> {
+  const name = 'create, 2 KB';
+  const bodies = [packetOfBytes(2048)];
   const folder = mkdtempSync(join(run.folder, 'create-'));
   const service = await run.startService(`sqlite://${join(folder, 'service.db')}`);
   const bare = startProgram<BareCreateTasks>('./bare-create.ts', { place: 'server' });
@@ -43,21 +45,4 @@ async function createBodies(run: Run, name: string, bodies: readonly string[]): 
   run.report(figureOf(name, 'echo', ofEcho!, { better: 'more', required: 0.4, stretch: 0.5 }));
   run.report(figureOf(`${name}, of the bare create`, 'bare create', ofBare!));
   run.report(figureOf(`the bare create, ${name.replace('create, ', '')}`, 'echo', bareOfEcho!));
-}
-
-/** Creates packets of 2 KB. */
-export async function create(run: Run): Promise<void> {
-  await createBodies(run, 'create, 2 KB', [packetOfBytes(2048)]);
-}
-
-/** Creates real handoffs from a file, or generated packets of 12 KB. */
-export async function createLarge(run: Run): Promise<void> {
-  const { file } = run.options;
-  const bodies =
-    file === undefined
-      ? [packetOfBytes(12_288)]
-      : readFileSync(file, 'utf8')
-          .split('\n')
-          .filter((line) => line !== '');
-  await createBodies(run, file === undefined ? 'create, 12 KB' : 'create, real handoffs', bodies);
 }

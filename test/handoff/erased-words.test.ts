@@ -215,7 +215,7 @@ async function isExported(t: TestContext, url: string): Promise<boolean> {
 /** The statements that the documents name for the unused places of a SQLite file. */
 function documentedStatements(): string {
   const [, statements] =
-    /sqlite3 data\/handoff\.db "([^"]+)"/.exec(readFileSync(new URL('../../docs/production.md', import.meta.url), 'utf8')) ?? [];
+    /sqlite3 data\/handoff\.db "([^"]+)"/.exec(readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')) ?? [];
   assert.ok(statements);
   return statements;
 }

@@ -28,7 +28,8 @@ export const groups = [
   {
     text: 'Running the services',
     pages: {
-      'docs/production.md': 'Production',
+      'docs/production.md': 'Run it',
+      'docs/operations.md': 'Operations',
       'docs/recipes.md': 'Recipes by task',
       'docs/large-deployments.md': 'Large deployments',
       'docs/growth.md': 'Disk space',

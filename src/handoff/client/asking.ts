@@ -4,7 +4,13 @@ import { maxWaitSeconds } from '../model/constants.ts';
 import type { Answer, AskRequest } from '../model/hitl.ts';
 import type { Packet } from '../model/packet.ts';
 import type { QuestionView } from '../model/question.ts';
-import { type ActionDecision, type ApprovalOptions, type ApprovalDependencies, Approvals, type RequiresApprovalOptions } from './approvals.ts';
+import {
+  type ActionDecision,
+  type ApprovalDependencies,
+  type ApprovalOptions,
+  Approvals,
+  type RequiresApprovalOptions,
+} from './approvals.ts';
 import { isPassing, isRefusal, NoAnswer, QuestionChanged } from './errors.ts';
 
 /** The fields of a question beside its text. */

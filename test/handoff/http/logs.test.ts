@@ -26,9 +26,9 @@ const refuseInserts = (databaseUrl: string) =>
     ),
   );
 
-/** The fields of requests and streams that `docs/production.md` lists. */
+/** The fields of requests and streams that `docs/operations.md` lists. */
 const documented = [
-  ...readFileSync(new URL('../../../docs/production.md', import.meta.url), 'utf8')
+  ...readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8')
     .split('\n')
     .filter((line) => /^\| `[a-z_]+`(, `[a-z_]+`)* \|/.test(line))
     .flatMap((line) => line.split(' | ')[0]!.match(/[a-z_]+/g)!),
