@@ -78,7 +78,7 @@ export function mountA2a({
     origin: publicUrl?.replace(/\/+$/, '') ?? origin,
     version,
     agents,
-    issuer: identity?.identity.issuer,
+    issuer: identity?.identity.issuer(),
   });
 
   const startedAt = clock().toUTCString();

@@ -131,14 +131,14 @@ export class IdentityAdmission {
 
   /** Mounts the metadata of the protected resources, and the pages of sign-in. */
   mount(mount: HandoffMount, clock: Clock): void {
-    const { publicUrl, issuer, signsIn } = this.identity;
+    const { publicUrl, signsIn } = this.identity;
     const metadataOf = (resource: string, scopes_supported: readonly string[]) => () =>
       new HttpResponse({
         // Clients in pages read it too.
         headers: { 'access-control-allow-origin': '*', 'cache-control': 'public, max-age=300' },
         body: {
           resource,
-          authorization_servers: [issuer],
+          authorization_servers: [this.identity.issuer()],
           scopes_supported,
           bearer_methods_supported: ['header'],
           resource_name: 'Baton',

@@ -64,6 +64,15 @@ export function ownPath(returnTo: string | undefined, publicUrl: string): string
   return URL.parse(returnTo, publicUrl)?.origin === new URL(publicUrl).origin ? returnTo : fallback;
 }
 
+/** The most characters of sign-ins that a browser keeps; with more, a page that begins many would make all its requests too large. */
+const maxKept = 4096;
+
+/** The names of the cookies that begin with a prefix, if they are too long together. */
+function tooMany({ cookie = '' }: IncomingHttpHeaders, prefix: string): string[] {
+  const own = cookie.split(';').flatMap((pair) => (pair.trim().startsWith(prefix) ? [pair.trim()] : []));
+  return own.join('').length > maxKept ? own.map((pair) => pair.split('=', 1)[0]!) : [];
+}
+
 /** How long a browser keeps what it needs for the end of a sign-in, in seconds. */
 const signInSeconds = 600;
 
@@ -86,11 +95,12 @@ export function signInHandlers(identity: Identity, now: () => Date): HandlersOf<
   };
 
   return {
-    async signIn({ query }) {
+    async signIn({ query }, { headers }) {
       const path = ownPath(query.return_to, publicUrl);
       try {
         const { url, name, kept } = await identity.begin(path, query.prompt);
-        return goTo(url, cookies.set(cookies.signIn(name), kept, signInSeconds));
+        const earlier = tooMany(headers, cookies.signIn(''));
+        return goTo(url, [cookies.set(cookies.signIn(name), kept, signInSeconds), ...earlier.map(cookies.clear)]);
       } catch (error) {
         return failed(error, path);
       }

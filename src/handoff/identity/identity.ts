@@ -43,8 +43,8 @@ export async function createIdentity(parts: IdentityDependencies) {
   const key = parts.sessionKey ?? (await store.sessions.secret('session key', fresh.toString('base64')));
   const seal = new Seal(Buffer.from(key, 'base64'), random);
   const provider = new Provider(settings, clock);
-  const { publicUrl, issuer } = settings;
-  const sessions = new Sessions({ ...parts, provider, issuer, seal });
+  const { publicUrl } = settings;
+  const sessions = new Sessions({ ...parts, provider, seal });
   const tokens = new Tokens({ ...parts, provider, publicUrl, audiences: parts.audiences });
 
   return {
@@ -53,11 +53,12 @@ export async function createIdentity(parts: IdentityDependencies) {
     tokens,
     rules,
     publicUrl,
-    issuer,
+    /** The provider's address in its own spelling. */
+    issuer: () => provider.issuer,
     /** Whether people can sign in; else only tokens are taken. */
     signsIn: settings.clientId !== undefined,
     /** What people call the provider. */
-    providerName: new URL(issuer).host,
+    providerName: new URL(settings.issuer).host,
 
     /** Begins a sign-in: where the browser goes, and what it keeps meanwhile, under the name. @throws ServiceError 503 */
     async begin(returnTo: string, prompt?: 'login'): Promise<{ url: string; name: string; kept: string }> {

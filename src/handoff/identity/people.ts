@@ -1,5 +1,5 @@
 import { nameKey } from '../model/people.ts';
-import { type ClaimRules, type Claims, type Person, tenantIn } from '../rules/identity.ts';
+import { type ClaimRules, type Claims, isSameIssuer, type Person, tenantIn } from '../rules/identity.ts';
 import type { FoundTenant } from '../service/authentication.ts';
 import type { StoredPerson } from '../store/people.ts';
 import type { Store } from '../store/store.ts';
@@ -19,18 +19,26 @@ export async function tenantOf(store: Store, claims: Claims, rules: ClaimRules):
 export function refusedAs(person: StoredPerson | undefined, { subject, issuer, name }: Person): string | undefined {
   if (person === undefined) return undefined;
   if (person.suspended_at !== null) return `${name} is suspended here.`;
-  const isOther = person.subject !== null && (person.subject !== subject || person.issuer !== issuer);
+  const isOther = person.subject !== null && (person.subject !== subject || !isSameIssuer(person.issuer!, issuer));
   return isOther ? `The name ${name} belongs to somebody else, who signed in under it first. A manager can release it.` : undefined;
 }
 
+/** Why a person may act under no name: it is suspended here under one. Undefined: it is not. */
+export async function suspendedAs(store: Store, tenant: number, person: Pick<Person, 'subject' | 'issuer'>): Promise<string | undefined> {
+  const name = await store.whole(tenant).people.suspendedName(person);
+  return name === undefined ? undefined : `${name} is suspended here.`;
+}
+
 /** Stores a person as the identity provider names it. Returns why the person may not act under the name, if so. */
-export function keepPerson(
+export async function keepPerson(
   store: Store,
   tenant: number,
   person: Person,
   groups: readonly string[],
   now: Date,
 ): Promise<string | undefined> {
+  const suspended = await suspendedAs(store, tenant, person);
+  if (suspended !== undefined) return suspended;
   const key = nameKey(person.name);
   return store.whole(tenant).commit({
     people: [key],

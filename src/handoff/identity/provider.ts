@@ -3,7 +3,7 @@ import * as client from 'openid-client';
 
 import { type Clock, systemClock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
-import type { Claims } from '../rules/identity.ts';
+import { type Claims, isSameIssuer } from '../rules/identity.ts';
 import { boundedFetch } from './fetch.ts';
 import { SigningKeys } from './keys.ts';
 
@@ -35,6 +35,14 @@ export interface SignedIn {
   readonly idToken: string | undefined;
   /** The provider's id of its own session. */
   readonly providerSession: string | undefined;
+}
+
+/** Whose sessions a logout token ends. */
+interface LoggedOut {
+  readonly subject: string | undefined;
+  readonly providerSession: string | undefined;
+  /** A later session has nothing to do with the token, even if it is sent again. */
+  readonly begunBefore: Date;
 }
 
 /** The algorithms of signatures: those with a public key (RFC 9068, section 2.1; RFC 8725, section 3.2). */
@@ -77,6 +85,11 @@ export class Provider {
       if (jwks_uri === undefined) throw new Error('The identity provider publishes no keys.');
       return jwks_uri;
     }, clock);
+  }
+
+  /** The provider's own spelling of its address, once it has been found. */
+  get issuer(): string {
+    return this.#metadata?.issuer ?? this.#settings.issuer;
   }
 
   /** Whether the provider has been found. */
@@ -229,12 +242,15 @@ export class Provider {
 
   /** The claims of a token by introspection (RFC 7662); undefined: it is not active. @throws ServiceError 401, 503 */
   async introspected(token: string): Promise<Claims | undefined> {
+    let found: client.IntrospectionResponse;
     try {
-      const found = await client.tokenIntrospection(await this.#client(), token);
-      return found.active ? (found as Claims) : undefined;
+      found = await client.tokenIntrospection(await this.#client(), token);
     } catch (error) {
       throw error instanceof ServiceError ? error : providerUnavailable(error);
     }
+    if (!found.active) return undefined;
+    if (found.iss !== undefined && !isSameIssuer(found.iss, this.issuer)) throw refusedToken('The token is of another issuer.');
+    return found as Claims;
   }
 
   /** Whether the provider tells what an opaque token stands for. */
@@ -243,7 +259,7 @@ export class Provider {
   }
 
   /** Whose sessions a logout token ends; undefined: it is none (OpenID Connect Back-Channel Logout 1.0, section 2.6). @throws ServiceError 503 */
-  async loggedOut(token: string): Promise<{ subject: string | undefined; providerSession: string | undefined } | undefined> {
+  async loggedOut(token: string): Promise<LoggedOut | undefined> {
     const { clientId } = this.#settings;
     if (clientId === undefined || token.length > maxTokenLength) return undefined;
     let payload: JWTPayload | undefined;
@@ -259,7 +275,8 @@ export class Provider {
     if (payload.nonce !== undefined || typeof payload.jti !== 'string' || typeof payload.iat !== 'number') return undefined;
     const { sub: subject, sid } = payload;
     const providerSession = typeof sid === 'string' ? sid : undefined;
-    return subject === undefined && providerSession === undefined ? undefined : { subject, providerSession };
+    const begunBefore = new Date((payload.iat + toleranceSeconds) * 1000);
+    return subject === undefined && providerSession === undefined ? undefined : { subject, providerSession, begunBefore };
   }
 
   async #verify(token: string): Promise<{ payload: JWTPayload; type: string | undefined } | undefined> {

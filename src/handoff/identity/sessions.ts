@@ -29,7 +29,6 @@ interface SessionDependencies {
   readonly random: RandomSource;
   readonly provider: Provider;
   readonly rules: ClaimRules;
-  readonly issuer: string;
   readonly times: SessionTimes;
   readonly seal: Seal;
   /** Reports a failure that no request waits for. */
@@ -77,12 +76,12 @@ export class Sessions {
 
   /** Begins a session for a person whom the provider let in; returns its token, and when it ends. @throws ServiceError 403 with a sentence for the person */
   async begin({ claims, refreshToken, idToken, providerSession }: SignedIn): Promise<{ token: string; expires: Date }> {
-    const { store, clock, newId, random, rules, issuer, times, seal } = this.#parts;
+    const { store, clock, newId, random, provider, rules, times, seal } = this.#parts;
     const name = personName(claims, rules);
     if (name === undefined) throw refused(noName(rules));
     const tenant = await tenantOf(store, claims, rules);
     if (typeof tenant === 'string') throw refused(tenant);
-    const person = { subject: String(claims.sub), issuer, name };
+    const person = { subject: String(claims.sub), issuer: provider.issuer, name };
     const groups = groupsIn(claims, rules);
     const now = clock();
     const refusal = await keepPerson(store, tenant.number, person, groups, now);
@@ -252,7 +251,8 @@ export class Sessions {
     if (session === undefined) return false;
     const granted = grantedTo(session.groups, rules);
     // A stream judges its caller once, when it is opened; it is opened again with the rights that are left.
-    if ((admin && !granted.admin) || !scopes?.every((scope) => granted.scopes.includes(scope))) return false;
+    const isLess = admin ? !granted.admin : !scopes?.every((scope) => granted.scopes.includes(scope));
+    if (isLess) return false;
     const now = clock().getTime();
     // Whoever listens is not idle, but has to be known to the provider.
     const isChecked = this.#kept(session).refreshToken === undefined || now - Date.parse(session.checked_at) < checkBeforeMs + checkingMs;
@@ -280,11 +280,11 @@ export class Sessions {
 
   /** Ends the sessions that a logout token names; false: it is none. */
   async endByProvider(logoutToken: string): Promise<boolean> {
-    const { provider, store, issuer } = this.#parts;
+    const { provider, store } = this.#parts;
     const named = await provider.loggedOut(logoutToken);
     if (named === undefined) return false;
     const by = named.providerSession === undefined ? { subject: named.subject! } : { provider_session: named.providerSession };
-    const open = await store.sessions.ofProvider(issuer, by);
+    const open = await store.sessions.ofProvider(provider.issuer, by, named.begunBefore);
     for (const [tenant, own] of Map.groupBy(open, (session) => session.tenant))
       await this.#end(
         tenant,

@@ -8,7 +8,7 @@ import { type ClaimRules, type Claims, grantedTo, groupsIn, holderOf, tokenRight
 import { sightOf } from '../rules/sight.ts';
 import { type Caller, limitsOf } from '../service/authentication.ts';
 import type { Store } from '../store/store.ts';
-import { keepPerson, refusedAs, tenantOf } from './people.ts';
+import { keepPerson, refusedAs, suspendedAs, tenantOf } from './people.ts';
 import { type Provider, RefusedToken, requireAudience } from './provider.ts';
 
 interface TokenDependencies {
@@ -32,6 +32,13 @@ const maxKept = 10_000;
 /** How far the provider's clock may be from ours, in milliseconds. */
 const leewayMs = 60_000;
 
+/** What a caller came with. */
+interface Held {
+  readonly token: string;
+  readonly place: TokenPlace;
+  readonly subject: string | undefined;
+}
+
 /** What a token stands for. */
 type Found = { readonly caller: Caller } | { readonly refusal: RefusedToken } | undefined;
 
@@ -46,6 +53,9 @@ export class Tokens {
   /** What tokens stand for, by the hash of the token and its place; forgotten when a key, a tenant or a person changes. */
   readonly #kept = new LRUCache<string, { readonly found: Found; readonly until: number }>({ max: maxKept });
   readonly #looking = new Map<string, Promise<Found>>();
+  /** The tokens of callers, of which some are streams that go on; gone with the caller. */
+  readonly #held = new WeakMap<Caller, Held>();
+  readonly #over = new WeakSet<Caller>();
   #version = -1;
 
   constructor(parts: TokenDependencies) {
@@ -102,7 +112,10 @@ export class Tokens {
   async #find(id: string, token: string, place: TokenPlace): Promise<Found> {
     try {
       const claims = await this.#claimsOf(token, place);
-      return claims && { caller: await this.#callerWith(claims, id) };
+      if (claims === undefined) return undefined;
+      const caller = await this.#callerWith(claims, id);
+      this.#held.set(caller, { token, place, subject: holderOf(claims, this.#parts.rules).subject });
+      return { caller };
     } catch (error) {
       if (error instanceof RefusedToken) return { refusal: error };
       throw error;
@@ -123,11 +136,14 @@ export class Tokens {
   }
 
   async #callerWith(claims: Claims, id: string): Promise<Caller> {
-    const { store, clock, rules } = this.#parts;
+    const { store, clock, provider, rules } = this.#parts;
     const tenant = await tenantOf(store, claims, rules);
     if (typeof tenant === 'string') throw refused(tenant);
-    const { agent, name, seesOwn } = holderOf(claims, rules);
-    if (agent === undefined) throw refused('The token names no agent: it has no claim agent_id, client_id or azp.');
+    const { agent, subject, name, seesOwn } = holderOf(claims, rules);
+    if (agent === undefined)
+      throw refused(
+        seesOwn ? 'The claim agent_id of the token is no name.' : 'The token names no agent: it has no claim client_id or azp.',
+      );
     const groups = groupsIn(claims, rules);
     const granted = grantedTo(groups, rules).scopes;
     // Only a person answers, and what sees its own manages nothing, as for keys.
@@ -142,27 +158,56 @@ export class Tokens {
       ...{ scopes: grantable.filter((scope) => held.includes(scope)), grantable, agents: [agent], responder: name ?? null },
       ...sight,
     } as const satisfies Partial<Caller>;
-    if (name === undefined) return { ...caller, origin: `client:${agent}` };
-    const person = { subject: String(claims.sub), issuer: String(claims.iss ?? ''), name };
-    const refusal = await this.#refusalOf(tenant.number, person, groups);
+    const person = name === undefined || subject === undefined ? undefined : { subject, issuer: provider.issuer, name };
+    const refusal = await this.#refusalOf(tenant.number, subject, person, groups);
     if (refusal !== undefined) throw refused(refusal);
-    return { ...caller, origin: personOrigin(name), person };
+    return person === undefined ? { ...caller, origin: `client:${agent}` } : { ...caller, origin: personOrigin(person.name), person };
   }
 
-  /** Why a person may not act under its name. The name becomes the person's with the first token, as with the first sign-in. */
-  async #refusalOf(tenant: number, person: NonNullable<Caller['person']>, groups: readonly string[]): Promise<string | undefined> {
+  /**
+   * Why a person may not act: also one that the token does not name. The name becomes the person's with the first token, as with
+   * the first sign-in.
+   */
+  async #refusalOf(
+    tenant: number,
+    subject: string | undefined,
+    person: Caller['person'],
+    groups: readonly string[],
+  ): Promise<string | undefined> {
     const { store, clock } = this.#parts;
-    const stored = await store.whole(tenant).people.find(nameKey(person.name));
-    if (stored?.subject) return refusedAs(stored, person);
-    return keepPerson(store, tenant, person, groups, clock());
+    const stored = person && (await store.whole(tenant).people.find(nameKey(person.name)));
+    if (person !== undefined && !stored?.subject) return keepPerson(store, tenant, person, groups, clock());
+    return (person && refusedAs(stored, person)) ?? this.#suspendedAs(tenant, subject);
+  }
+
+  async #suspendedAs(tenant: number, subject: string | undefined): Promise<string | undefined> {
+    const { store, provider } = this.#parts;
+    return subject === undefined ? undefined : suspendedAs(store, tenant, { subject, issuer: provider.issuer });
   }
 
   /** Whether a token that was taken before is still valid. */
-  async isValid({ ends, tenant_id, tenant_number, person }: Caller): Promise<boolean> {
+  async isValid(caller: Caller): Promise<boolean> {
     const { store, clock } = this.#parts;
-    if (ends !== undefined && ends <= clock().getTime()) return false;
+    const { ends, tenant_id, tenant_number, person } = caller;
+    const held = this.#held.get(caller);
+    if (this.#over.has(caller) || (ends !== undefined && ends <= clock().getTime())) return false;
     if ((await store.tenants.matching(tenant_id)).length === 0) return false;
-    if (person === undefined) return true;
-    return refusedAs(await store.whole(tenant_number).people.find(nameKey(person.name)), person) === undefined;
+    if (person !== undefined && refusedAs(await store.whole(tenant_number).people.find(nameKey(person.name)), person)) return false;
+    if (held === undefined) return true;
+    if (!isJwt(held.token)) this.#askAgain(caller, held);
+    return (await this.#suspendedAs(tenant_number, held.subject)) === undefined;
+  }
+
+  /** Asks the provider again about an opaque token, which it may have revoked; nobody waits for the answer, and a provider that does not answer changes nothing. */
+  #askAgain(caller: Caller, { token, place }: Held): void {
+    const over = () => void this.#over.add(caller);
+    this.callerOf(token, place, () => undefined).then(
+      (found) => {
+        if (found === undefined || !caller.scopes?.every((scope) => found.scopes?.includes(scope))) over();
+      },
+      (error: unknown) => {
+        if (error instanceof RefusedToken) over();
+      },
+    );
   }
 }

@@ -24,6 +24,9 @@ export interface Person {
   readonly name: string;
 }
 
+/** Whether two addresses are those of one provider: operators and providers write a slash at the end or not. */
+export const isSameIssuer = (one: string, other: string): boolean => one.replace(/\/+$/, '') === other.replace(/\/+$/, '');
+
 /** The claims of an ID token, of an access token or of an introspection. */
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -120,7 +123,9 @@ export function tokenRights(scope: unknown): readonly TokenRight[] {
 /** Who holds a token. */
 interface TokenHolder {
   readonly agent: string | undefined;
-  /** The person; undefined: a program got the token for itself. */
+  /** The provider's id of the person; undefined: a program got the token for itself. */
+  readonly subject: string | undefined;
+  /** The person's name; undefined: there is no person, or the token does not name it. */
   readonly name: string | undefined;
   /** Whether the token is for one agent, so that it sees what is that agent's alone. */
   readonly seesOwn: boolean;
@@ -131,6 +136,8 @@ export function holderOf(claims: Claims, rules: Pick<ClaimRules, 'nameClaim'>): 
   const client = [claims.client_id, claims.azp, claims.cid].find(isName);
   const isProgram = claims.sub === undefined || claims.sub === client || claims.idtyp === 'app';
   const name = isProgram ? undefined : personName(claims, rules);
-  const seesOwn = isName(claims.agent_id);
-  return { agent: seesOwn ? (claims.agent_id as string) : (client ?? name), name, seesOwn };
+  // A claim that is no name gives nothing: without it the token would see more.
+  const seesOwn = claims.agent_id !== undefined;
+  const agent = !seesOwn ? (client ?? name) : isName(claims.agent_id) ? claims.agent_id : undefined;
+  return { agent, subject: isProgram ? undefined : String(claims.sub), name, seesOwn };
 }

@@ -8,7 +8,7 @@ import type { AnsweredBy } from '../model/hitl.ts';
 import { nameKey } from '../model/people.ts';
 import { typedName } from '../rules/answered-by.ts';
 import { type KeyFamily, type Lineage, personIn, personOrigin } from '../rules/exclusion.ts';
-import { type ClaimRules, grantedTo, type Person } from '../rules/identity.ts';
+import { type ClaimRules, grantedTo, isSameIssuer, type Person } from '../rules/identity.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
 import type { Rights } from '../rules/rights.ts';
 import { sightOf, type Viewer } from '../rules/sight.ts';
@@ -95,7 +95,7 @@ export function callerOfPerson(tenant: FoundTenant, person: Person, groups: read
 /** How people sign in: the rules for their rights, and the provider that they come from. */
 export interface SignInRules {
   readonly rules: ClaimRules;
-  readonly issuer: string;
+  readonly issuer: () => string;
 }
 
 interface LaterDependencies {
@@ -121,12 +121,13 @@ export function createCallerOfOrigin({ store, clock, signIn }: LaterDependencies
 
   /** A person with the rights of the groups that the provider named last. */
   async function signedIn(number: number, name_key: string, { rules, issuer }: SignInRules): Promise<Caller | undefined> {
-    const stored = await store.whole(number).people.find(name_key);
-    if (stored === undefined || stored.subject === null || stored.issuer !== issuer || stored.suspended_at !== null) return undefined;
+    const { people } = store.whole(number);
+    const stored = await people.find(name_key);
+    if (stored === undefined || stored.subject === null || !isSameIssuer(stored.issuer!, issuer())) return undefined;
+    const person = { subject: stored.subject, issuer: stored.issuer!, name: stored.name };
+    if (stored.suspended_at !== null || (await people.suspendedName(person)) !== undefined) return undefined;
     const tenant = await store.tenants.numbered(number);
-    if (tenant === undefined) return undefined;
-    const { subject, name, groups } = stored;
-    return callerOfPerson(tenant, { subject, issuer, name }, groups, rules);
+    return tenant && callerOfPerson(tenant, person, stored.groups, rules);
   }
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { readJson } from '../../kit/json.ts';
+import { isSameIssuer } from '../rules/identity.ts';
 import { noContent, type Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
@@ -100,7 +101,21 @@ function reads({ database }: ReadDependencies) {
   const one = database.query<{ tenant: number; name_key: string }, Row>((db, { tenant, name_key }) =>
     db.selectFrom('people').select(columns).where('tenant', '=', tenant).where('name_key', '=', name_key).where('name', '<>', ''),
   );
+  const suspended = database.query<{ tenant: number; subject: string }, Pick<Row, 'name' | 'issuer'>>((db, { tenant, subject }) =>
+    db
+      .selectFrom('people')
+      .select(['name', 'issuer'])
+      .where('tenant', '=', tenant)
+      .where('subject', '=', subject)
+      .where('suspended_at', 'is not', null),
+  );
   const ofTenant = ({ tenant, inLane }: ReadScope) => ({
+    /** The name under which a person of an identity provider is suspended, whatever it is called now; undefined: it is not. */
+    async suspendedName({ subject, issuer }: { readonly subject: string; readonly issuer: string }): Promise<string | undefined> {
+      const rows = await suspended.all({ tenant, subject });
+      return rows.find((row) => isSameIssuer(row.issuer!, issuer))?.name;
+    },
+
     /** The person of this name, in the form in which names are compared; undefined: nothing is stored. */
     async find(name_key: string): Promise<StoredPerson | undefined> {
       const row = await one.first({ tenant, name_key });

@@ -156,13 +156,18 @@ function reads({ database }: ReadDependencies) {
       return row && decoded(row);
     },
 
-    /** The open sessions that the provider means by its id of a session, or by that of a person. */
-    ofProvider: (issuer: string, by: { provider_session: string } | { subject: string }): Promise<{ tenant: number; id: string }[]> =>
+    /** The open sessions that the provider means by its id of a session, or by that of a person, and that had begun at a time. */
+    ofProvider: (
+      issuer: string,
+      by: { provider_session: string } | { subject: string },
+      begunBefore: Date,
+    ): Promise<{ tenant: number; id: string }[]> =>
       db
         .selectFrom('sessions')
         .select(['tenant', 'id'])
         .where('issuer', '=', issuer)
         .where((eb) => ('subject' in by ? eb('subject', '=', by.subject) : eb('provider_session', '=', by.provider_session)))
+        .where('created_at', '<=', begunBefore.toISOString())
         .where('ended_at', 'is', null)
         .limit(maxListed)
         .execute(),

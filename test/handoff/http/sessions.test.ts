@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { describe, type TestContext, test } from 'node:test';
 import type { JWTPayload } from 'jose';
 
+import { a2aRequest } from '../../support/a2a.ts';
+import { looking } from '../../support/consistency.ts';
 import { asPerson, cookiesOf, dana, publicUrl, signIn, signInSettings, startIssuer, type TestIssuer } from '../../support/issuer.ts';
 import { question } from '../../support/life.ts';
+import { mcpRequest } from '../../support/mcp.ts';
 import { createPacket, startService, TestClock, type TestService } from '../../support/service.ts';
 import { inMemory, type TestStore } from '../../support/store.ts';
-import { stores } from '../../support/stores.ts';
+import { stores, storesOfSeveral } from '../../support/stores.ts';
 import { listenTo, openEvents, openSocket } from '../../support/streams.ts';
+import { until } from '../../support/until.ts';
 
 interface Started {
   readonly service: TestService;
@@ -255,6 +260,24 @@ describe('A sign-in', () => {
     assert.equal(await nameOf(second), mia.email);
   });
 
+  test('leaves a browser that has begun many of them requests that are small enough', async (t) => {
+    const { service } = await start(t);
+    const jar = new Map<string, string>();
+    const path = encodeURIComponent('/console?'.padEnd(2048, 'x'));
+    for (let index = 0; index < 20; index += 1) {
+      const cookie = [...jar].map((pair) => pair.join('=')).join('; ');
+      const begun = await service.call('GET', `//sign-in?return_to=${path}`, { key: null, headers: { cookie } });
+      assert.equal(begun.status, 302, begun.text);
+      for (const set of [begun.headers['set-cookie'] ?? []].flat().map(String)) {
+        const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set)!;
+        if (value === '') jar.delete(name);
+        else jar.set(name, value);
+      }
+      // Node takes 16 KiB of headers.
+      assert.ok([...jar].join().length < 8192, `${[...jar].join().length} characters of cookies`);
+    }
+  });
+
   test('says that the provider does not answer, and works when it does; the service is ready meanwhile', async (t) => {
     const { service, issuer, clock } = await start(t);
     issuer.state = 'down';
@@ -372,13 +395,18 @@ describe('A session', () => {
       assert.equal((await logout()).status, 200);
       assert.equal((await call('GET', '/keys/self')).status, 401);
       const again = await open();
-      assert.equal((await logout({ sid: undefined, sub: dana.sub })).status, 200);
+      const issued = now();
+      assert.equal((await logout({ sid: undefined, sub: dana.sub, iat: issued })).status, 200);
       assert.equal((await again('GET', '/keys/self')).status, 401, 'by the person');
+      clock.turn(61);
+      const later = await open();
+      assert.equal((await logout({ sid: undefined, sub: dana.sub, iat: issued })).status, 200);
+      assert.equal((await later('GET', '/keys/self')).status, 200, 'a token that is sent again does not end a later session');
 
       const mine = await open();
       const mia = await open({ ...dana, sub: 'mia', email: 'mia@example.com', groups: [], sid: 'other' });
       const { sessions } = (await mine('GET', '/sessions')).body;
-      assert.equal(sessions.length, 2, 'a manager sees all');
+      assert.equal(sessions.length, 3, 'a manager sees all');
       assert.equal((await mia('GET', '/sessions')).body.sessions.length, 1);
       const other = sessions.find(({ current }: { current: boolean }) => current).id;
       assert.equal((await mia('DELETE', `/sessions/${other}`)).status, 404);
@@ -419,9 +447,47 @@ describe('A session', () => {
   });
 });
 
+describe('What is stored of a session', () => {
+  for (const store of storesOfSeveral)
+    test(`is the hash of its token, and the provider's tokens encrypted, on ${store.name}`, async (t) => {
+      const { service, issuer, clock } = await start(t, { store });
+      const rows = () => looking(service.databaseUrl, ({ query }) => query('select * from sessions'));
+      const cookie = cookiesOf(await signIn(service, issuer));
+      const token = /baton-session=([^;]+)/.exec(cookie)![1]!;
+      const secretOf = (stored: object[]) => {
+        const text = JSON.stringify(stored);
+        for (const [what, secret] of Object.entries({
+          'the token': token.split('.')[1]!,
+          'the refresh token': 'refresh-',
+          'the ID token': 'eyJ',
+        }))
+          assert.ok(!text.includes(secret), `${what} is stored as it is: ${text}`);
+        return (stored[0] as { sealed: string }).sealed;
+      };
+      const [begun] = await rows();
+      assert.equal((begun as { token_hash?: string }).token_hash, hash('sha256', token));
+      const first = secretOf([begun!]);
+      assert.ok(first.length > 300, 'the refresh token and the ID token are in it');
+      clock.turn(15 * 60);
+      assert.equal((await asPerson(service, cookie)('GET', '/keys/self')).status, 200, 'it was opened and used');
+      assert.notEqual(secretOf(await rows()), first);
+      await service.call('POST', '//sign-out', { key: null, headers: { cookie, origin: publicUrl } });
+      assert.equal(secretOf(await rows()), null, 'it goes with the end');
+    });
+
+  test('is read for each cookie: one that names no open session is 401, and no wrong key [H425]', async (t) => {
+    const { service, issuer } = await start(t);
+    const cookie = cookiesOf(await signIn(service, issuer));
+    await service.call('POST', '//sign-out', { key: null, headers: { cookie, origin: publicUrl } });
+    for (let index = 0; index < 40; index += 1)
+      assert.equal((await asPerson(service, cookie)('GET', '/packets')).status, 401, `request ${index}`);
+    assert.equal((await service.call('GET', '/packets', { key: `svc_${'x'.repeat(49)}` })).status, 401);
+  });
+});
+
 describe('A stream', () => {
   test('ends with its session or token: signed out, less rights, suspended, not asked for again, expired [H573]', async (t) => {
-    const rights = '{"idp:ops": ["read", "respond"], "idp:readers": ["read"]}';
+    const rights = '{"idp:ops": ["read", "respond"], "idp:readers": ["read"], "idp:admins": ["admin"]}';
     const { service, issuer, clock } = await start(t, { settings: { SERVICE_OIDC_RIGHTS: rights } });
     const address = await service.handoff.start();
     /** An open stream of each kind, with these headers. */
@@ -444,6 +510,8 @@ describe('A stream', () => {
       const { id } = await createPacket(service);
       assert.equal((await events.events.next()).data.packet_id, id);
     };
+
+    await hears(await open({ ...dana, sub: 'admin', email: 'admin@example.com', groups: ['admins'] }));
 
     const out = await open();
     await hears(out);
@@ -484,6 +552,52 @@ describe('A stream', () => {
     clock.turn(1);
     await ended(short, 'the token has expired');
     assert.equal((await openEvents(address, '', ofProgram)).status, 401);
+
+    const now = Math.floor(clock.read().getTime() / 1000);
+    const known = { active: true, sub: 's', client_id: 'c', scope: 'baton:read', groups: ['readers'], aud: publicUrl, exp: now + 3600 };
+    issuer.opaque.set('opaque-token', known);
+    const opaque = await streams({ authorization: 'Bearer opaque-token' });
+    clock.turn(31);
+    issuer.state = 'down';
+    await hears(opaque);
+    issuer.state = 'up';
+    issuer.opaque.delete('opaque-token');
+    const asked = issuer.requests.get('/introspect')!;
+    await service.handoff.runOnce.recheck();
+    // The answer of the provider is waited for by nobody.
+    await until(() => issuer.requests.get('/introspect')! > asked);
+    await until(async () => (await openEvents(address, '', { authorization: 'Bearer opaque-token' })).status === 401);
+    await ended(opaque, 'the provider has revoked the token');
+  });
+
+  test('of A2A and of MCP, and a request that waits, ends with its token too', async (t) => {
+    const { service, issuer } = await start(t);
+    const address = await service.handoff.start();
+    const claims = { scope: 'baton:read baton:work', sub: 'mia', email: 'mia@example.com', email_verified: true, groups: ['ops'] };
+    const [forApi, forMcp] = await Promise.all([publicUrl, `${publicUrl}/mcp`].map((audience) => issuer.token(audience, { claims })));
+    const { id } = await createPacket(service);
+    const post = (path: string, token: string, { headers, body }: { headers: Record<string, string>; body: object }) =>
+      fetch(`${address}${path}`, {
+        method: 'POST',
+        headers: { ...headers, authorization: `Bearer ${token}` },
+        body: JSON.stringify(body),
+      });
+    const task = await post('/a2a', forApi!, a2aRequest('SubscribeToTask', { id }));
+    const notifications = { resourceSubscriptions: [`packet://${id}`] };
+    const changes = await post('/mcp', forMcp!, mcpRequest('subscriptions/listen', { notifications }, { agent: null }));
+    const waits = fetch(`${address}/api/v1/packets/${id}?wait_seconds=60&until=completed`, {
+      headers: { authorization: `Bearer ${forApi}` },
+    });
+    assert.deepEqual([task.status, changes.status], [200, 200]);
+    await until(() => service.handoff.waiting() === 2);
+    await service.handoff.runOnce.recheck();
+    assert.equal(service.handoff.waiting(), 2, 'a valid token goes on');
+    assert.equal((await service.call('POST', '/people/mia@example.com/suspend')).status, 200);
+    await service.handoff.runOnce.recheck();
+    assert.equal((await waits).status, 401);
+    const texts = await Promise.all([task, changes].map((stream) => stream.text().catch((error: unknown) => String(error))));
+    assert.doesNotMatch(texts.join(), /completed/);
+    assert.equal(service.handoff.waiting(), 0);
   });
 });
 

@@ -3,7 +3,16 @@ import { createHmac } from 'node:crypto';
 import { describe, type TestContext, test } from 'node:test';
 import { exportSPKI } from 'jose';
 import { Provider } from '../../../src/handoff/identity/provider.ts';
-import { startIssuer, type TestIssuer, type TokenRequest } from '../../support/issuer.ts';
+import {
+  asPerson,
+  cookiesOf,
+  dana,
+  signIn,
+  signInSettings,
+  startIssuer,
+  type TestIssuer,
+  type TokenRequest,
+} from '../../support/issuer.ts';
 import { question } from '../../support/life.ts';
 import { mcp } from '../../support/mcp.ts';
 import { createPacket, packetRequest, startService, TestClock, type TestService } from '../../support/service.ts';
@@ -11,6 +20,9 @@ import { inMemory, type TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
 
 const publicUrl = 'http://127.0.0.1:8080';
+
+/** The settings with which people sign in. */
+const signIns = { SERVICE_OIDC_CLIENT_ID: 'baton', SERVICE_OIDC_CLIENT_SECRET: 'a-secret' };
 
 interface Started {
   readonly service: TestService;
@@ -110,7 +122,62 @@ describe('A token of the identity provider', () => {
       }
       const all = await token(scope);
       assert.equal((await as('GET', `/packets/${other.id}`, all)).status, 200, 'the client is its agent');
+      for (const agent_id of [['helper'], '', 5, null, 'x'.repeat(256), 'a\0b']) {
+        const answer = await as('GET', '/packets', await token(scope, { claims: { agent_id } as never }));
+        assert.deepEqual([answer.status, /agent_id .*no name/.test(answer.text)], [401, true], JSON.stringify(agent_id));
+      }
     });
+
+  for (const store of stores)
+    test(`of a person who is suspended under any name is refused, and so is its sign-in, on ${store.name} [H426]`, async (t) => {
+      const { service, as, token, issuer } = await start(t, { store, settings: signIns });
+      const scope = 'baton:read baton:work';
+      const unnamed = () => token(scope, { claims: { sub: dana.sub } });
+      const renamed = { ...dana, email: 'dana.new@example.com' };
+      const call = asPerson(service, cookiesOf(await signIn(service, issuer)));
+      const later = asPerson(service, cookiesOf(await signIn(service, issuer, renamed)));
+      const { id } = await createPacket(service, { hitl: question });
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } })).status, 200);
+      const { body: link } = await later('POST', `/packets/${id}/answer-links`, { body: {} });
+      const page = () => service.call('GET', `/${new URL(link.url).pathname}`, { key: null });
+      const held = await unnamed();
+      assert.deepEqual([(await as('GET', '/packets', held)).status, (await page()).status], [200, 200]);
+      assert.equal((await service.call('POST', '/people/dana@example.com/suspend')).status, 200);
+      assert.equal((await call('GET', '/packets')).status, 401);
+      for (const one of [held, await unnamed(), await token(scope, { claims: { ...renamed } as never })]) {
+        const refused = await as('GET', '/packets', one);
+        assert.deepEqual([refused.status, /dana@example.com is suspended/.test(refused.text)], [401, true], refused.text);
+      }
+      const again = await signIn(service, issuer, renamed);
+      assert.deepEqual([again.status, /suspended/.test(again.text)], [403, true]);
+      assert.equal((await page()).status, 404, 'the link that the person made');
+      service.clock.turn(15 * 60);
+      assert.equal((await later('GET', '/packets')).status, 401, 'the session under the other name');
+      assert.equal((await as('GET', '/packets', await token(scope))).status, 200, 'another person');
+      assert.equal((await service.call('POST', '/people/dana@example.com/resume')).status, 200);
+      assert.equal((await as('GET', '/packets', await unnamed())).status, 200);
+      assert.equal((await signIn(service, issuer, renamed)).status, 302);
+    });
+
+  test("is its person's like a sign-in, with or without a slash behind the issuer, and by introspection that names none [H427]", async (t) => {
+    const clock = new TestClock();
+    const issuer = await startIssuer(t, clock);
+    const settings = { ...signInSettings(issuer), SERVICE_OIDC_ISSUER: `${issuer.issuer}/` };
+    const service = await startService(t, { clock, settings });
+    const now = Math.floor(clock.read().getTime() / 1000);
+    const claims = { scope: 'baton:read', sub: dana.sub, email: dana.email, email_verified: true };
+    const opaque = { active: true, aud: publicUrl, client_id: 'c', exp: now + 300, ...claims };
+    issuer.opaque.set('opaque-of-dana', opaque);
+    issuer.opaque.set('opaque-of-another', { ...opaque, iss: 'https://elsewhere.example' });
+    const as = (token: string) => service.call('GET', '/keys/self', { key: null, headers: { authorization: `Bearer ${token}` } });
+    assert.equal((await as('opaque-of-dana')).status, 200, 'the first under the name');
+    assert.equal((await signIn(service, issuer)).status, 302);
+    assert.equal((await as(await issuer.token(publicUrl, { claims }))).status, 200);
+    const other = await as('opaque-of-another');
+    assert.deepEqual([other.status, /another issuer/.test(other.text)], [401, true], other.text);
+    const { body } = await service.call('GET', '//.well-known/oauth-protected-resource', { key: null });
+    assert.deepEqual(body.authorization_servers, [issuer.issuer], 'as the provider spells it');
+  });
 
   test('answers under the name of its person, and only where it has one [H515]', async (t) => {
     const { service, as, token } = await start(t);
