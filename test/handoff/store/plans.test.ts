@@ -438,6 +438,51 @@ test('on PostgreSQL claim-next reads only the packets that wait for its agent, w
   }
 });
 
+test('on PostgreSQL a list of a key that sees its own reads the packets of its agents by their indexes, page and total [H574]', async (t) => {
+  const { client, service } = await startOnPostgres(t);
+  const { body: own } = await service.call('POST', '/keys', { body: { name: 'own', agents: ['a', 'b'], sees: 'own', queues: ['desk'] } });
+  const { metadata } = packetRequest() as { metadata: Record<string, object> };
+  const agent = (id: string) => ({ id, name: id, framework: 'test' });
+  const between = (source: string, target: string) =>
+    packetRequest({ metadata: { ...metadata, source_agent: agent(source), target_agent: agent(target) } });
+  const packets = Array.from({ length: 60 }, (_, index) => between(index % 3 === 0 ? 'x' : 'a', index % 2 === 0 ? 'b' : 'desk'));
+  assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+  await createPacket(service, between('others', 'many'));
+  // Rows of the table alone: what the plans depend on.
+  const { rows: found } = await client.query(
+    "select column_name as name from information_schema.columns where table_name = 'packets' order by ordinal_position",
+  );
+  const columns = found.map(({ name }) => String(name));
+  const values = columns.map((name) =>
+    name === 'id' ? "overlay(id placing lpad(to_hex(i), 12, '0') from 25)" : name === 'seq' ? 'seq + i' : name,
+  );
+  await client.query(`insert into packets (${columns}) overriding system value
+    select ${values} from packets, generate_series(1, 20000) i where source_agent = 'others'`);
+  await client.query('vacuum analyze packets');
+
+  const query = t.mock.method(pg.Client.prototype, 'query');
+  for (const search of ['', '?status=created', '?order=asc', '?limit=10&offset=20']) {
+    const begun = query.mock.callCount();
+    const { status, body } = await service.call('GET', `/packets${search}`, { key: own.key });
+    assert.deepEqual([status, body.total], [200, 60]);
+    const sent = query.mock.calls.slice(begun).map(({ arguments: [one, given] }) => {
+      const { text = String(one), values: own = given } = one as { text?: string; values?: unknown };
+      return { text, values: own as unknown[] };
+    });
+    const listing = sent.filter(({ text }) => /"packets"/.test(text));
+    assert.ok(listing.length > 0, search);
+    for (const { text, values } of listing) {
+      const { rows } = await client.query({ text: `explain (analyze, buffers, costs off, timing off) ${text}`, values });
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      for (const index of ['source', 'target', 'claimant']) assert.match(plan, new RegExp(`using packets_by_${index} on packets`), plan);
+      assert.doesNotMatch(plan, /Seq Scan on packets/, plan);
+      const most = Math.max(...[...plan.matchAll(/on packets\w*(?: \w+)? \(actual rows=([\d.]+)/g)].map(([, read]) => Number(read)));
+      assert.ok(most <= 60, plan);
+    }
+  }
+  query.mock.restore();
+});
+
 test('statistics read counters and the ends of indexes: on PostgreSQL not more rows of packets, however many there are', async (t) => {
   const { client, service } = await startOnPostgres(t);
   for (let batch = 0; batch < 3; batch += 1)
