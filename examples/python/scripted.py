@@ -72,3 +72,16 @@ def pydantic_model() -> Any:
         return ModelResponse(parts=[ToolCallPart("refund", ARGUMENTS, tool_call_id="call-pydantic")])
 
     return FunctionModel(answer)
+
+
+def crewai_model() -> Any:
+    from crewai import BaseLLM
+
+    class Scripted(BaseLLM):
+        def call(self, messages: Any, *_: Any, **__: Any) -> str:
+            said = str(messages[-1]["content"])
+            if "Observation:" in said:
+                return f"Thought: I know it.\nFinal Answer: The tool said: {said.rsplit('Observation:', 1)[1].strip()}"
+            return f"Thought: I refund it.\nAction: refund\nAction Input: {json.dumps(ARGUMENTS)}"
+
+    return Scripted(model="scripted")

@@ -21,6 +21,8 @@ APPROVALS = [
     ("langchain", LANGGRAPH, "call-langchain"),
     ("openai_agents", OPENAI_AGENTS, "call-agents"),
     ("pydantic_ai", PYDANTIC_AI, "call-pydantic"),
+    # By hand: `check` makes no environment for it.
+    ("crewai", os.environ.get("BATON_CREWAI"), "order-4711:refund"),
 ]
 DECISIONS: list[tuple[dict[str, object], str, str]] = [
     ({"decision": "approve"}, "refunded 500", "ORD-4711 500\n"),

@@ -1,0 +1,40 @@
+"""CrewAI: the tool asks people and runs once. CrewAI gives a call no id, so the task has one. Started over, the crew goes on.
+
+    pip install ./packages/python crewai
+
+Tests run it where BATON_CREWAI names a Python that has crewai; docs/approvals.md says when it was run.
+"""
+
+import os
+
+from crewai import Agent, Crew, Task
+from crewai.tools import tool
+from scripted import ARGUMENTS, crewai_model, refund_order
+
+from baton_client import Handoff
+
+client = Handoff(os.environ["SERVICE_URL"], os.environ["SERVICE_API_KEY"], "refunds")
+task_id = "order-4711"
+
+
+# docs: crewai
+@tool
+@client.requires_approval(call_id=lambda order, amount: f"{task_id}:refund")
+def refund(order: str, amount: int) -> str:
+    """Refunds an order."""
+    return refund_order(order, amount)
+
+
+# docs: end
+
+
+def main() -> None:
+    if os.environ.get("DIES"):
+        client.approve("refund", ARGUMENTS, call_id=f"{task_id}:refund")
+        os._exit(9)
+    desk = Agent(role="Refund desk", goal="Refund orders", backstory="You write one sentence.", llm=crewai_model(), tools=[refund])
+    task = Task(description="Refund ORD-4711", expected_output="What was done", agent=desk)
+    print(Crew(agents=[desk], tasks=[task]).kickoff())
+
+
+main()
