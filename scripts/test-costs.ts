@@ -27,19 +27,21 @@ function fileOf(title: string, files: ReadonlyMap<string, string>): string {
 
 /**
  * What the tests of a run cost in processor time: all of it, by store, and the ten files that took most. `folder` has the notes
- * of the processes (`test-usage.ts`), `files` the file of each outermost suite and test by its title. PostgreSQL works in processes of its own, so it is in the total only.
+ * of the processes (`test-usage.ts`), `files` the file of each outermost suite and test by its title. PostgreSQL works in processes of its own, so it is not in that of its store.
  */
 export function costsOf(folder: string, files: ReadonlyMap<string, string>): string {
   const ofProcesses = readdirSync(folder).filter((name) => name.endsWith('.json'));
   const rows = ofProcesses.flatMap((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Note[]);
   const inTests = rows.reduce((sum, [, , seconds]) => sum + seconds, 0);
   const all = processorSeconds();
+  const { user, system } = process.cpuUsage();
+  const here = (user + system) / 1e6;
   const byStore = sums(rows.map(([, store, seconds]) => [store, seconds]));
   const byFile = sums(rows.map(([title, , seconds]) => [fileOf(title, files), seconds])).slice(0, 10);
   return [
-    `Processor time: ${shown(all)}, of which ${shown(inTests)} in ${ofProcesses.length} processes of tests: ${byStore
+    `Processor time: ${shown(all)}, of which ${shown(here)} in the runner, ${shown(inTests)} in ${ofProcesses.length} processes of tests (${byStore
       .map(([store, seconds]) => `${store} ${shown(seconds)}`)
-      .join(', ')}`,
+      .join(', ')}), and the rest in PostgreSQL and other servers`,
     'The ten dearest files:',
     ...byFile.map(([file, seconds]) => `${shown(seconds).padStart(9)}  ${file}`),
   ].join('\n');

@@ -28,16 +28,18 @@ export function startsPrograms(file: string): boolean {
   return ofPrograms.some((name) => imports.has(name));
 }
 
-/**
- * Whether a test file runs in its own process: it starts programs or threads, changes or measures its process, or counts or
- * replaces what all services of a process use, such as the statements of every connection (`faults.ts`).
- */
+/** Whether a test file runs in its own process: it starts programs or threads, or measures its process. */
 export const runsAlone = (file: string): boolean =>
   startsPrograms(file) ||
-  importsOf(file).has('test/support/faults.ts') ||
-  /\bprocess\.(?!env\b|pid\b|execPath\b|stdin\b|nextTick\b)\w|\.prototype\b|\bglobalThis\b|'node:worker_threads'/.test(
-    readFileSync(file, 'utf8'),
-  );
+  /\bprocess\.(?!env\b|pid\b|execPath\b|stdin\b|nextTick\b|umask\b|exit\b)\w|'node:worker_threads'/.test(readFileSync(file, 'utf8'));
+
+/**
+ * Whether a test file counts or replaces what all services of a process use, such as the statements of every connection
+ * (`faults.ts`), until its test ends. Such files share processes with one another only, so none of them may leave a service with
+ * jobs that run.
+ */
+export const replacesParts = (file: string): boolean =>
+  importsOf(file).has('test/support/faults.ts') || /\.prototype\b|\bglobalThis\b|\bprocess\.umask\b/.test(readFileSync(file, 'utf8'));
 
 /** Files in the order of their size, the largest first, so that none of those that take long runs alone at the end. */
 export const bySize = (files: readonly string[]): string[] => {

@@ -13,7 +13,7 @@ import { skipWithoutPgbouncer, startPgbouncer } from '../test/support/pgbouncer.
 import { startPostgres, type TestPostgres } from '../test/support/postgres.ts';
 import { debianPostgres, findProgram, findPythonWith } from '../test/support/programs.ts';
 import { costsOf } from './test-costs.ts';
-import { bySize, groupsOf, needsPostgres, runsAlone, startsPrograms } from './test-files.ts';
+import { bySize, groupsOf, needsPostgres, replacesParts, runsAlone, startsPrograms } from './test-files.ts';
 
 /**
  * Runs tests. `npm test` runs those of promises, which need nothing but Node and npm. `npm run test:programs` (`--programs`) runs
@@ -109,12 +109,11 @@ mkdirSync(usage);
 const namesHere = () => readdirSync('.').filter((name) => name !== 'dist');
 const namesBefore = namesHere();
 
-/** Writes modules that each import a group of files; `first` runs before them. */
-function groupEntries(name: string, members: readonly string[], first = ''): string[] {
+/** Writes modules that each import one of at most `most` groups of files; `first` runs before them. */
+function groupEntries(name: string, members: readonly string[], most: number, first = ''): string[] {
   const before = join(folder, `${name}.mjs`);
   writeFileSync(before, first);
-  // Twice as many groups as run at once, so that the last ones end at about the same time; few for a few files.
-  return groupsOf(members, Math.min(2 * atOnce, Math.ceil(members.length / 4))).map((group, index) => {
+  return groupsOf(members, Math.min(most, Math.ceil(members.length / 4))).map((group, index) => {
     const entry = join(folder, `${name}-${index + 1}.mjs`);
     writeFileSync(entry, [before, ...group].map((file) => `import ${JSON.stringify(pathToFileURL(resolve(file)).href)};\n`).join(''));
     return entry;
@@ -123,9 +122,16 @@ function groupEntries(name: string, members: readonly string[], first = ''): str
 
 /** The files that the processes of the run start with. */
 function entries(): string[] {
-  const bounced = groupEntries('pgbouncer', isAgain ? throughPgbouncer : [], storeIs('pgbouncer'));
+  const bounced = groupEntries('pgbouncer', isAgain ? throughPgbouncer : [], 1, storeIs('pgbouncer'));
   const together = files.filter((file) => !runsAlone(file));
-  return [...bySize(files.filter(runsAlone)), ...bounced, ...groupEntries('group', together)];
+  const [replacing, others] = [together.filter(replacesParts), together.filter((file) => !replacesParts(file))];
+  return [
+    ...bySize(files.filter(runsAlone)),
+    ...bounced,
+    ...groupEntries('replacing', replacing, atOnce),
+    // Twice as many groups as run at once, so that the last ones end at about the same time.
+    ...groupEntries('group', others, 2 * atOnce),
+  ];
 }
 
 /** Sets the store of all suites, as a statement of a module. */
