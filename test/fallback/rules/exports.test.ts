@@ -14,6 +14,7 @@ import { importChain } from '../../../src/fallback/rules/targets/import.ts';
 import { sharedStatuses } from '../../../src/fallback/rules/targets/portkey/export.ts';
 import { templateChain } from '../../../src/fallback/rules/templates.ts';
 import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
+import { runs } from '../../support/runs.ts';
 import { roughWords } from './chains.ts';
 
 function exported(request: ChainRequest, format: ExportFormat, prefer: 'failover' | 'retry' = 'failover') {
@@ -44,16 +45,17 @@ describe('Every export', () => {
           }
           assert.equal(made.lossless, !made.warnings.some(({ loss }) => loss));
         }),
-        { numRuns: 300 },
+        { numRuns: runs(60) },
       );
     });
   }
 
   for (const format of importFormats) {
     test(`${format}: an import of a lossless export gives the same chain [F70]`, () => {
+      const isOurs = format === 'json' || format === 'yaml';
       let lossless = 0;
       fc.assert(
-        fc.property(fc.oneof(anyChain, plainChain), (request) => {
+        fc.property(isOurs ? anyChain : plainChain, (request) => {
           const chain = define(request);
           const made = exported(request, format);
           if (!made.lossless) return;
@@ -65,8 +67,8 @@ describe('Every export', () => {
           });
           assert.deepEqual(define(back as ChainRequest), chain);
         }),
-        // Only a few of the random chains are lossless in the formats of others.
-        { numRuns: format === 'json' || format === 'yaml' ? 100 : 500 },
+        // In the formats of others one plain chain of ten is lossless, and hardly any other.
+        { numRuns: runs(isOurs ? 50 : 300) },
       );
       assert.ok(lossless > 10, `only ${lossless} were lossless`);
     });
@@ -77,6 +79,7 @@ describe('Every export', () => {
           const made = exported(request, format);
           assert.deepEqual(readBack(format, made.content), JSON.parse(JSON.stringify(made.config)));
         }),
+        { numRuns: runs(30) },
       );
     });
   }

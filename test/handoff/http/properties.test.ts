@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { isOption } from '../../../src/handoff/model/options.ts';
 import { readJson } from '../../../src/kit/json.ts';
 import { isEquated, type ModelPacket, PacketModel, tokensOf, vocabulary } from '../../support/packet-model.ts';
+import { runs } from '../../support/runs.ts';
 import { newTenant, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { endOfFile } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
@@ -182,10 +183,14 @@ function assertAnswer({ status, body, text }: TestAnswer): void {
   assert.ok(body.field === null || typeof body.field === 'string');
 }
 
-const runs = { 'SQLite in memory': { each: 200, models: 60, commands: 80 }, PostgreSQL: { each: 60, models: 12, commands: 50 } };
+/** How many cases each test has on a store: enough for the differences between them on PostgreSQL. */
+const extents = {
+  'SQLite in memory': { each: runs(60), models: runs(20), commands: 60 },
+  PostgreSQL: { each: runs(50), models: runs(6), commands: 50 },
+};
 
-for (const store of stores.filter(({ name }) => name in runs)) {
-  const { each, models, commands } = runs[store.name as keyof typeof runs];
+for (const store of stores.filter(({ name }) => name in extents)) {
+  const { each, models, commands } = extents[store.name as keyof typeof extents];
 
   describe(`Any input on ${store.name}`, () => {
     let service: TestService;

@@ -8,6 +8,7 @@ import { type Checker, compileSchema, maxSteps } from '../../../src/handoff/json
 import { collectGarbage } from '../../support/garbage.ts';
 import { hostileSchemas, list, object, product } from '../../support/hostile-schemas.ts';
 import { schemas, values } from '../../support/random-schemas.ts';
+import { runs } from '../../support/runs.ts';
 
 /** The checker of a schema that is accepted. */
 function checkerOf(schema: unknown): Checker {
@@ -81,7 +82,7 @@ describe('A schema of a caller', () => {
         if (!ranOut && !JSON.stringify(schema).includes('"unevaluated'))
           assert.equal(faults.length === 0, plain(value), JSON.stringify(faults));
       }),
-      { numRuns: 300 },
+      { numRuns: runs(60) },
     );
   });
 
