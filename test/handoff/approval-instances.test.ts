@@ -3,6 +3,7 @@ import { describe, type TestContext, test } from 'node:test';
 
 import { openInstances } from '../support/instances.ts';
 import { historyOf } from '../support/life.ts';
+import { runs } from '../support/runs.ts';
 import { startService, type TestAnswer, type TestClock, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 
@@ -128,7 +129,7 @@ for (const [place, open] of places) {
     test('a process that dies between approval, start and end never causes a second start', async (t) => {
       const { instances } = await open(t);
       const { agent, ask, say, start, next } = await prepare(instances, ['a', 'b']);
-      for (let round = 0; round < 100; round += 1) {
+      for (let round = 0; round < runs(20); round += 1) {
         const { id, hitl } = await ask(`kill ${round}`);
         await say(id, 'a', { decision: 'approve' });
         await say(id, 'b', { decision: 'approve' });

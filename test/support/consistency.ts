@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import pg from 'pg';
 import { priorities, statuses } from '../../src/handoff/model/common.ts';
 import { canonicalJson } from '../../src/handoff/rules/canonical-json.ts';
@@ -15,7 +15,8 @@ export type Row = Record<string, any>;
 
 /** A connection to the database of a service, beside the service's own. */
 export interface Inspector {
-  query: (sql: string) => Promise<Row[]>;
+  /** Runs a query; one with a value, which is `$1` in it, is prepared once. */
+  query: (sql: string, value?: number) => Promise<Row[]>;
   close: () => Promise<void>;
 }
 
@@ -24,15 +25,29 @@ export async function inspect(url: string): Promise<Inspector> {
   if (url.startsWith('sqlite')) {
     const isInMemory = url === 'sqlite::memory:';
     const database = isInMemory ? databaseInMemory() : new DatabaseSync(url.slice('sqlite://'.length), { timeout: 5000 });
+    const prepared = new Map<string, StatementSync>();
     return {
-      query: async (sql) => database.prepare(sql).all() as Row[],
+      async query(sql, value) {
+        const statement = prepared.get(sql) ?? database.prepare(sql.replaceAll('$1', '?1'));
+        prepared.set(sql, statement);
+        return (value === undefined ? statement.all() : statement.all(value)) as Row[];
+      },
       close: async () => (isInMemory ? undefined : database.close()),
     };
   }
   const types = { getTypeParser: (oid: number, format: 'text') => (oid === 20 ? Number : pg.types.getTypeParser(oid, format)) };
   const client = new pg.Client({ connectionString: url, types, pipeline: true } as pg.ClientConfig);
   await client.connect();
-  return { query: async (sql) => (await client.query(sql)).rows, close: () => client.end() };
+  const names = new Map<string, string>();
+  return {
+    async query(text, value) {
+      if (value === undefined) return (await client.query(text)).rows;
+      const name = names.get(text) ?? `inspect ${names.size}`;
+      names.set(text, name);
+      return (await client.query({ name, text, values: [value] })).rows;
+    },
+    close: () => client.end(),
+  };
 }
 
 /** Looks into the database at the URL. */
@@ -51,13 +66,16 @@ export type Contents = Record<string, Row[]>;
 /** Reads all rows of the tenant with this number. */
 export async function contentsOf({ query }: Inspector, tenant: number): Promise<Contents> {
   const own = (columns: string, table: string, order: string) =>
-    query(`select ${columns} from ${table} where tenant = ${tenant} order by ${order}`);
+    query(`select ${columns} from ${table} where tenant = $1 order by ${order}`, tenant);
   const ofPacket = (columns: string, table: string, column: string) =>
     // Not joined, since the index has no tenant on SQLite, and a cluster joins by tenant only.
-    query(`select ${columns} from ${table} where ${column} in (select seq from packets where tenant = ${tenant}) order by ${column}`);
+    query(`select ${columns} from ${table} where ${column} in (select seq from packets where tenant = $1) order by ${column}`, tenant);
   const reads = {
-    tenants: query(`select * from tenants where number = ${tenant}`),
-    api_keys: query(`select api_keys.* from api_keys join tenants on tenants.id = tenant_id where number = ${tenant} order by api_keys.id`),
+    tenants: query('select * from tenants where number = $1', tenant),
+    api_keys: query(
+      'select api_keys.* from api_keys join tenants on tenants.id = tenant_id where number = $1 order by api_keys.id',
+      tenant,
+    ),
     packets: own('*', 'packets', 'seq'),
     contents: ofPacket('*', 'contents', 'packet'),
     packet_tags: own('*', 'packet_tags', 'packet_id, tag'),
@@ -74,7 +92,8 @@ export async function contentsOf({ query }: Inspector, tenant: number): Promise<
     questions: own('*', 'questions', 'seq'),
     deliveries: own('*', 'deliveries', 'seq'),
     messages: query(
-      `select * from messages where event_id in (select event_id from deliveries where tenant = ${tenant}) order by event_id`,
+      'select * from messages where event_id in (select event_id from deliveries where tenant = $1) order by event_id',
+      tenant,
     ),
     counters: own('*', 'counters', 'name'),
     idempotency: own('*', 'idempotency', 'key'),
