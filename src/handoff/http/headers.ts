@@ -31,8 +31,7 @@ export function lastEventIdOf(headers: IncomingHttpHeaders, parameter: string | 
 }
 
 /** Reads an optional header. @throws ServiceError 400 when it is empty or too long */
-function shortHeader(headers: IncomingHttpHeaders, name: string): string | undefined {
-  const value = headers[name.toLowerCase()];
+function shortHeader(value: string | string[] | undefined, name: string): string | undefined {
   if (value === undefined) return undefined;
   const text = typeof value === 'string' ? decoded(value) : '';
   if (text.trim() === '' || text.length > maxLength) throw invalid(name, `${name} must have 1 to ${maxLength} characters.`);
@@ -46,21 +45,21 @@ function decoded(value: string): string {
 }
 
 /** The agent that a request names as its actor. @throws ServiceError 400 when the name is empty or too long */
-export const agentId = (headers: IncomingHttpHeaders): string | undefined => shortHeader(headers, 'X-Agent-Id');
+export const agentId = (headers: IncomingHttpHeaders): string | undefined => shortHeader(headers['x-agent-id'], 'X-Agent-Id');
 
 /** The agent that acts, by a request or by a call inside the process. @throws ServiceError 400 when the name is empty or too long */
 export const agentOf = ({ actor, headers }: Pick<HandlerContext<Caller>, 'actor' | 'headers'>): string | undefined =>
   actor ?? agentId(headers);
 
 /** The token of a lease. @throws ServiceError 400 when it is empty or too long */
-export const leaseToken = (headers: IncomingHttpHeaders): string | undefined => shortHeader(headers, 'X-Lease-Token');
+export const leaseToken = (headers: IncomingHttpHeaders): string | undefined => shortHeader(headers['x-lease-token'], 'X-Lease-Token');
 
 /**
  * The idempotency key of a request, which belongs to the family of its caller's key, with a fingerprint of its method, path and body
  * that distinguishes a repeat from another request.
  */
 export function idempotencyOf({ caller, headers, rawBody: body, via }: Request, operation: string): Idempotency | undefined {
-  const key = shortHeader(headers, 'Idempotency-Key');
+  const key = shortHeader(headers['idempotency-key'], 'Idempotency-Key');
   if (key === undefined) return undefined;
   const sent = { origin: caller.origin, key };
   const name = via === 'a2a' ? 'messageId' : 'Idempotency-Key';

@@ -235,8 +235,9 @@ const claimed = (change: Changed) => changed(change, { headers: { ...traceIn(cha
 
 /** Says that the request is about a packet that another trace led to. */
 function linkTo(packet: string): void {
-  const trace = parseTraceparent(traceIn(packet)?.traceparent);
-  if (trace !== undefined) currentRequest()?.span?.link(trace);
+  const span = currentRequest()?.span;
+  const trace = span && parseTraceparent(traceIn(packet)?.traceparent);
+  if (trace !== undefined) span!.link(trace);
 }
 
 /** The answer to a change of a packet. */

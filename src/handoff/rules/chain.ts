@@ -50,8 +50,11 @@ export const signingKeyId = (publicKey: string): string =>
  * (RFC 8785). Without the salt, which is removed with the details, nothing can be guessed from it.
  * @param salt the random bytes, in hexadecimal
  */
-export const detailsDigest = (salt: string, canonicalDetails: string): string =>
-  hash('sha256', Buffer.concat([Buffer.from(salt, 'hex'), Buffer.from(canonicalDetails)]));
+export function detailsDigest(salt: string, canonicalDetails: string): string {
+  const bytes = Buffer.allocUnsafe(salt.length / 2 + Buffer.byteLength(canonicalDetails));
+  bytes.write(canonicalDetails, bytes.write(salt, 'hex'));
+  return hash('sha256', bytes);
+}
 
 /** The digest of an entry: SHA-256, in lower-case hexadecimal, over the canonical JSON (RFC 8785) of these members. */
 export function entryDigest(

@@ -51,6 +51,9 @@ export type Command =
 export const asksPerson = (command: Command): boolean =>
   command.kind === 'ask' || (command.kind === 'patch' && command.patch.status !== undefined && verbTo[command.patch.status] === 'ask');
 
+/** Whether a command may need facts about an action. */
+export const needsFacts = ({ kind }: Command): boolean => kind === 'ask' || kind === 'patch' || kind === 'respond' || kind === 'time_out';
+
 /** Whether the command changes the packet's content. */
 export function changesContent(command: Command): boolean {
   return command.kind === 'ask' || (command.kind === 'patch' && Object.keys(command.patch).some((field) => field !== 'status'));

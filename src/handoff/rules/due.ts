@@ -8,7 +8,8 @@ import { heldUntil, overdueAt } from './times.ts';
  * @param isOwn whether it was made to ask about an action whose execution has not begun: then it ends with the approval
  */
 export function dueAt(packet: AnyPacket, isOwn = false): string | null {
-  const { hitl, lease } = packet;
+  const { hitl, lease, not_before, due_at } = packet;
+  if (hitl === null && lease === null && not_before === undefined && due_at === undefined) return null;
   const times = [heldUntil(packet), overdueAt(packet)];
   if (lease !== null && lease.expires_at !== null) times.push(lease.expires_at);
   else if (hitl !== null && allows(packet, 'respond'))

@@ -51,9 +51,9 @@ export const isOfFamily = isSource;
 
 /** The sources of a question with those of another key. */
 export function withSource(sources: readonly string[], { origin, lineage, person }: KeyFamily): readonly string[] {
-  const all = new Set([origin, ...lineage, ...(person === undefined ? [] : [person])]);
-  const added = [...all].filter((key) => !sources.includes(key));
-  return added.length === 0 ? sources : [...sources, ...added];
+  const given = person === undefined ? [origin, ...lineage] : [origin, ...lineage, person];
+  if (given.every((key) => sources.includes(key))) return sources;
+  return [...new Set([...sources, ...given])];
 }
 
 /** Whether an event makes its key a source of the packet's question: it created or claimed the packet, asked, or changed the question. */

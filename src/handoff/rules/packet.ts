@@ -128,6 +128,8 @@ export function decide<P extends AnyPacket>(
   if ('token' in command && !mayOverride(command, packet)) requireToken(packet, stored, command, now);
   const decision = withLease(command, decideOn(packet, command, now, stored, questions), now, stored);
   if (decision.packet === packet) return decision;
+  // Without a question before and after, nothing changes of what is kept of questions.
+  if (packet.hitl === null && decision.packet.hitl === null && decision.own === undefined) return decision;
   const after = withQuestionEnded(packet, decision.packet, now);
   return { ...decision, packet: after, ended: questionsEndedBy(packet, after, now), kept: keptAfter(packet, after, decision, questions) };
 }

@@ -4,6 +4,5 @@ import { hash } from 'node:crypto';
 export const subjectDigest = (subject: string): string => hash('sha256', subject);
 
 /** The digests of the people whose data a packet holds, each once. */
-export const subjectDigests = ({ metadata }: { readonly metadata: { readonly subjects?: readonly string[] } }): string[] => [
-  ...new Set((metadata.subjects ?? []).map(subjectDigest)),
-];
+export const subjectDigests = ({ metadata }: { readonly metadata: { readonly subjects?: readonly string[] } }): string[] =>
+  metadata.subjects === undefined ? [] : [...new Set(metadata.subjects.map(subjectDigest))];

@@ -14,7 +14,7 @@ const maxWaiting = 10_000;
 export class AgentService {
   readonly #store: Store;
   readonly #clock: Clock;
-  #waiting = new Map<string, SeenAgent>();
+  #waiting = new Map<string, Omit<SeenAgent, 'last_seen_at'> & { readonly at: Date }>();
   #writing: Promise<unknown> = Promise.resolve();
 
   constructor(store: Store, clock: Clock) {
@@ -27,7 +27,7 @@ export class AgentService {
     const agent_id = agentId.toWellFormed();
     const name = `${tenant} ${agent_id}`;
     if (this.#waiting.size >= maxWaiting && !this.#waiting.has(name)) return;
-    this.#waiting.set(name, { tenant, agent_id, last_seen_at: this.#clock().toISOString() });
+    this.#waiting.set(name, { tenant, agent_id, at: this.#clock() });
   }
 
   /** Writes the recorded agents; returns how many there were. */
@@ -35,7 +35,9 @@ export class AgentService {
     const written = this.#waiting;
     this.#waiting = new Map();
     const current = this.#writing
-      .then(() => this.#store.agents.recordSeen([...written.values()]))
+      .then(() =>
+        this.#store.agents.recordSeen([...written.values()].map(({ at, ...agent }) => ({ ...agent, last_seen_at: at.toISOString() }))),
+      )
       .catch((error: unknown) => {
         // Nothing that was seen is lost, and what was seen since is later.
         this.#waiting = new Map([...written, ...this.#waiting].slice(-maxWaiting));

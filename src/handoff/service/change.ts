@@ -47,21 +47,20 @@ type ChangedText = PacketText & Pick<Changed, 'asked'>;
 /** How many bytes a packet may exceed its tier's body size by, for the fields that the service adds. */
 const ownBytes = 4096;
 
-/**
- * Carries out a change, or repeats the answer stored under the same idempotency key. An answer is stored only if a packet
- * was changed.
- */
-export function idempotently<Nothing extends null | undefined | never>(
+/** The answer to a change that was stored under the same idempotency key; undefined: the request has no key, or a new one. */
+export function repeatedChange({ idempotency: answers }: Transaction, idempotency: Idempotency | undefined): Changed | undefined {
+  const again = answers.repeated(idempotency);
+  return again && { packet: again.body, revision: Number(again.etag!.slice(1, -1)), status: again.status, replayed: true };
+}
+
+/** The answer to a change of a packet, stored under its idempotency key. */
+export function keptAnswer(
   { idempotency: answers }: Transaction,
   idempotency: Idempotency | undefined,
+  id: string,
+  changed: ChangedText,
   { now }: Provenance,
-  carryOut: () => { id: string; changed: ChangedText } | Nothing,
-): Changed | Nothing {
-  const again = answers.repeated(idempotency);
-  if (again !== undefined) return { packet: again.body, revision: Number(again.etag!.slice(1, -1)), status: again.status, replayed: true };
-  const done = carryOut();
-  if (!done) return done;
-  const { id, changed } = done;
+): Changed {
   const status = changed.asked?.isRepeated === false ? 201 : 200;
   // What a question's key repeats, it repeats again.
   if (idempotency !== undefined && changed.asked?.isRepeated !== true)
@@ -79,7 +78,11 @@ export function changeIn(
   id: string,
   command: Command,
   at: Acting,
-  { ifMatch, maxBytes = Number.POSITIVE_INFINITY, facts }: { ifMatch?: string | undefined; maxBytes?: number; facts?: Facts } = {},
+  {
+    ifMatch,
+    maxBytes = Number.POSITIVE_INFINITY,
+    facts,
+  }: { ifMatch?: string | undefined; maxBytes?: number; facts?: Facts | undefined } = {},
 ): ChangedText {
   const { packets, questions, trail, counters } = transaction;
   const before = needsWhole(command) ? packets.whole(id) : packets.get(id);

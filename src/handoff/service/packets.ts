@@ -4,14 +4,15 @@ import { isId } from '../../kit/uuid.ts';
 import type { AskRequest } from '../model/hitl.ts';
 import type { Claimant, ClaimRequest, PatchRequest, RespondRequest } from '../model/packet.ts';
 import type { AnsweredVia } from '../rules/answer.ts';
-import { asksPerson, type Command, changesContent, needsWhole } from '../rules/command.ts';
+import type { Facts } from '../rules/approving.ts';
+import { asksPerson, type Command, changesContent, needsFacts, needsWhole } from '../rules/command.ts';
 import type { LeaseTerms } from '../rules/lease.ts';
 import { actingAgent, requireAgent, requireQueue, requireResponder } from '../rules/rights.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import { type FactSources, withFacts } from './action-facts.ts';
 import { actorOf, answeredBy, type Caller } from './authentication.ts';
-import { actingFor, type Changed, type ChangeOptions, changeIn, idempotently } from './change.ts';
+import { actingFor, type Changed, type ChangeOptions, changeIn, keptAnswer, repeatedChange } from './change.ts';
 import { type CreationDependencies, createPacketCreation } from './create.ts';
 import { type ItemFault, itemFault } from './item-fault.ts';
 import { requireSignIn, type SignInUse } from './sign-in.ts';
@@ -156,14 +157,15 @@ function createClaims(parts: PacketServiceDependencies) {
         notifies: true,
         claims: filter,
         idempotencyKey: idempotency?.key,
-        work: (transaction) =>
-          idempotently<null | undefined>(transaction, idempotency, at, () => {
-            // The client has disconnected, so the packet must stay available.
-            if (!isOpen()) return null;
-            const id = transaction.claimQueue.take(filter);
-            if (id === null || id === undefined) return id;
-            return { id, changed: changeIn(transaction, id, { kind: 'claim', claimant, terms }, at) };
-          }),
+        work(transaction) {
+          const again = repeatedChange(transaction, idempotency);
+          if (again !== undefined) return again;
+          // The client has disconnected, so the packet must stay available.
+          if (!isOpen()) return null;
+          const id = transaction.claimQueue.take(filter);
+          if (id === null || id === undefined) return id;
+          return keptAnswer(transaction, idempotency, id, changeIn(transaction, id, { kind: 'claim', claimant, terms }, at), at);
+        },
       });
     },
   };
@@ -194,7 +196,7 @@ async function change(
   const maxBytes = changesContent(command) ? limits[caller.tenant_tier].packetBytes : Number.POSITIVE_INFINITY;
   if (command.kind === 'claim') requireAgent(caller, command.claimant.agent_id);
   if (command.kind === 'claim') onSeen(caller.tenant_number, command.claimant.agent_id);
-  return withFacts(parts, { tenant: caller.tenant_number, caller }, (facts) =>
+  const commit = (facts?: Facts) =>
     store.of(caller).commit({
       packets: [id],
       notifies: true,
@@ -203,12 +205,10 @@ async function change(
       questionsOf: asksPerson(command) ? { packetId: id, key: keyOf(command) } : undefined,
       idempotencyKey: idempotency?.key,
       work: (transaction) =>
-        idempotently<never>(transaction, idempotency, at, () => ({
-          id,
-          changed: changeIn(transaction, id, command, at, { ifMatch, maxBytes, facts }),
-        })),
-    }),
-  );
+        repeatedChange(transaction, idempotency) ??
+        keptAnswer(transaction, idempotency, id, changeIn(transaction, id, command, at, { ifMatch, maxBytes, facts }), at),
+    });
+  return needsFacts(command) ? withFacts(parts, { tenant: caller.tenant_number, caller }, commit) : commit();
 }
 
 /** Changes many packets in one unit of work. A refused packet is reported and does not affect the others. */

@@ -127,7 +127,7 @@ export type Changed = Inserted & Change;
 
 export function flushRows(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): void {
   const rewritten = changed.filter(({ before, after }) => before.parts.content !== after.parts.content);
-  const fresh = inserted.map(({ tenant, after }) => ({ seq: after.seq, ...packetRow(tenant, after), ...timesRow(after) }));
+  const fresh = inserted.map(({ tenant, after }) => Object.assign(packetRow(tenant, after), { seq: after.seq }));
   for (const rows of byColumns(fresh)) session.insert('packets', rows);
   for (const rows of byColumns(changed.map(changedRow))) session.update('packets', ['tenant', 'id'], rows);
   session.insert(
@@ -142,15 +142,17 @@ export function flushRows(session: Session, inserted: readonly Inserted[], chang
 }
 
 /** The rows that have the same columns, together. */
-function byColumns(rows: readonly Row[]): Iterable<Row[]> {
-  const groups = new Map<string, Row[]>();
+function byColumns(rows: readonly Row[]): Row[][] {
+  const groups: { readonly columns: readonly string[]; readonly rows: Row[] }[] = [];
   for (const row of rows) {
-    const columns = Object.keys(row).join();
-    const alike = groups.get(columns);
-    if (alike === undefined) groups.set(columns, [row]);
-    else alike.push(row);
+    const columns = Object.keys(row);
+    const alike = groups.find(
+      (group) => group.columns.length === columns.length && columns.every((name, at) => name === group.columns[at]),
+    );
+    if (alike === undefined) groups.push({ columns, rows: [row] });
+    else alike.rows.push(row);
   }
-  return groups.values();
+  return groups.map((group) => group.rows);
 }
 
 export function flushTags(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): void {
@@ -180,13 +182,15 @@ export function flushSubjects(session: Session, inserted: readonly Inserted[], c
 export const subjectRows = (tenant: number, { packet }: StoredPacket): Row[] =>
   subjectDigests(packet).map((subject_digest) => ({ tenant, subject_digest, packet_id: packet.id }));
 
-const sameSubjects = ({ before, after }: Change) =>
-  JSON.stringify(before.packet.metadata.subjects ?? []) === JSON.stringify(after.packet.metadata.subjects ?? []);
+const sameSubjects = ({ before: { packet: before }, after: { packet: after } }: Change) =>
+  before.metadata.subjects === after.metadata.subjects ||
+  JSON.stringify(before.metadata.subjects ?? []) === JSON.stringify(after.metadata.subjects ?? []);
 
-function packetRow(tenant: number, stored: StoredPacket): Row {
+/** The row of a packet. Columns of times that it neither has nor had are left out: they are null. */
+function packetRow(tenant: number, stored: StoredPacket, before?: StoredPacket): Row {
   const { packet, parts, lease, depth, root, sources, kept } = stored;
   const { id, status, revision, parent_packet_id, metadata, hitl, updated_at } = packet;
-  return {
+  return withTimes(stored, before, {
     tenant,
     id,
     status,
@@ -209,15 +213,15 @@ function packetRow(tenant: number, stored: StoredPacket): Row {
     kept,
     open_source: openSourceOf(stored),
     ended_at: endedAt(stored),
-  };
+  });
 }
 
 /** The columns that a change of a packet updates. SQLite rewrites the index entries of each of them, changed or not. */
 function changedRow(change: Changed): Row {
   const { tenant, before, after } = change;
-  if (!sameFilters(change)) return { ...packetRow(tenant, after), ...timesRow(after, before) };
+  if (!sameFilters(change)) return packetRow(tenant, after, before);
   const { id, status, revision, updated_at } = after.packet;
-  const row: Row = {
+  const row = withTimes(after, before, {
     tenant,
     id,
     status,
@@ -230,8 +234,7 @@ function changedRow(change: Changed): Row {
     lease: after.lease === null ? null : JSON.stringify(after.lease),
     sources: after.sources,
     kept: after.kept,
-  };
-  Object.assign(row, timesRow(after, before));
+  });
   if (holderOf(before) !== holderOf(after)) row.claimed_by = holderOf(after);
   if (isOpen(before) !== isOpen(after)) row.open_source = openSourceOf(after);
   if (!isOpen(after)) row.ended_at = endedAt(after);
@@ -240,14 +243,14 @@ function changedRow(change: Changed): Row {
 
 const hasTimes = ({ packet: { not_before, due_at } }: StoredPacket): boolean => not_before !== undefined || due_at !== undefined;
 
-/** The columns of the times of a packet; none if it has no times, and had none before. */
-function timesRow(after: StoredPacket, before?: StoredPacket): Row {
-  if (!hasTimes(after) && (before === undefined || !hasTimes(before))) return {};
+/** The row with the columns of the times of a packet, if it has times, or had some before. */
+function withTimes(after: StoredPacket, before: StoredPacket | undefined, row: Row): Row {
+  if (!hasTimes(after) && (before === undefined || !hasTimes(before))) return row;
   const { packet } = after;
   const scheduled_at = heldUntil(packet);
   const isAvailable = packet.status === claimableStatus && packet.not_before !== undefined && scheduled_at === null;
   const available_at = isAvailable ? waitsSince(packet) : null;
-  return { scheduled_at, available_at, deadline: packet.due_at ?? null, overdue: isOverdue(packet) ? 1 : null };
+  return Object.assign(row, { scheduled_at, available_at, deadline: packet.due_at ?? null, overdue: isOverdue(packet) ? 1 : null });
 }
 
 function contentRow(tenant: number, { parts, seq }: StoredPacket): Row {

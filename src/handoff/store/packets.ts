@@ -135,7 +135,7 @@ export class PacketBuffer {
     { parent, source = null, kept = {} }: { parent?: string; source?: KeyFamily | null; kept?: KeptOfQuestions | undefined } = {},
   ): void {
     const chain = parent === undefined ? { depth: 1, root: null } : { depth: this.depth(parent) + 1, root: this.root(parent) };
-    const sources = source === null ? null : JSON.stringify(withSource([], source));
+    const sources = source === null ? null : sourcesWith(null, source);
     this.#journal.set(this.inserted, packet.id, {
       packet,
       parts: partsOf(packet),
@@ -159,7 +159,7 @@ export class PacketBuffer {
     const stored = requireNumbered(this.#stored(id));
     const earlier = this.changed.get(id);
     const parts = 'counts' in packet ? { ...stored.parts, state: stateOf(packet) } : partsOf(packet);
-    const sources = source === null ? stored.sources : JSON.stringify(withSource(storedList(stored.sources), source));
+    const sources = source === null ? stored.sources : sourcesWith(stored.sources, source);
     const after = {
       ...stored,
       ...{ packet, parts, sources },
@@ -199,7 +199,8 @@ export class PacketBuffer {
 
   #seen(id: string): StoredPacket | undefined {
     const stored = this.found.get(id);
-    return stored !== undefined && isSeen(this.#group.sight, agentsOf(stored.packet)) ? stored : undefined;
+    const { sight } = this.#group;
+    return stored === undefined || sight === undefined || isSeen(sight, agentsOf(stored.packet)) ? stored : undefined;
   }
 
   #stored(id: string): StoredPacket {
@@ -229,6 +230,13 @@ interface Saved {
 
 /** A list that is stored as a JSON array, or as null when it is empty. */
 const storedList = <T>(stored: string | null): T[] => (stored === null ? [] : readJson(stored));
+
+/** The stored list of sources with those of another key. */
+function sourcesWith(stored: string | null, source: KeyFamily): string {
+  const before = storedList<string>(stored);
+  const after = withSource(before, source);
+  return after === before && stored !== null ? stored : JSON.stringify(after);
+}
 
 /** Requires a packet that was found: one inserted by the same unit has no `seq` yet, which its rows are updated by. */
 function requireNumbered(stored: StoredPacket): StoredPacket {

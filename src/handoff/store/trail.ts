@@ -5,7 +5,7 @@ import { readJson } from '../../kit/json.ts';
 import { countOf } from '../../kit/sql/count.ts';
 import type { Row, Values } from '../../kit/sql/dialect.ts';
 import { canonicalJson } from '../rules/canonical-json.ts';
-import { detailsDigest, entryDigest, noDigest } from '../rules/chain.ts';
+import { type ChainedEntry, detailsDigest, entryDigest, noDigest } from '../rules/chain.ts';
 import type { AnyPacket, EventType, PacketEvent } from '../rules/packet.ts';
 import { type AuditFilter, matches } from './audit-filter.ts';
 import { type CounterBuffer, counters } from './counters.ts';
@@ -171,7 +171,7 @@ const writes: Writes<unknown, TrailBuffer> = {
           let { position, digest } = heads.get(tenant)!;
           for (const draft of drafts) {
             const place = { position: position + 1, previous: digest };
-            digest = entryDigest({ ...draft, event_id: draft.id, type: draft.event_type, person: personOf(draft) }, place);
+            digest = entryDigest(entryOf(draft), place);
             position = place.position;
             rows.push({ ...draft, position, digest });
           }
@@ -185,8 +185,18 @@ const writes: Writes<unknown, TrailBuffer> = {
   },
 };
 
-/** The person of a stored entry, in the form that its digest covers. */
-const personOf = ({ person }: Pick<RowOf<'events'>, 'person'>): object | null => (person === null ? null : readJson<object>(person));
+/** A stored entry in the form that its digest covers. */
+const entryOf = ({ id, event_type, resource, packet_id, actor, key_id, person, timestamp, details_digest }: Draft): ChainedEntry => ({
+  event_id: id,
+  type: event_type,
+  resource,
+  packet_id,
+  actor,
+  key_id,
+  person: person === null ? null : readJson<object>(person),
+  timestamp,
+  details_digest,
+});
 
 /** The heads of these tenants, locked, so that positions and digests of a tenant are in commit order on all instances. */
 function lockHeads(session: Session, tenants: readonly { tenant: number }[]): Awaitable<Map<number, Omit<Head, 'at'>>> {

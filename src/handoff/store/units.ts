@@ -13,7 +13,8 @@ import type { DocumentNeeds } from './documents.ts';
 import type { DueWalk } from './due-walk.ts';
 import { Beginnings } from './engine/beginnings.ts';
 import { Group, type TenantUnit, type Writes } from './engine/group.ts';
-import { createGroups, type GroupResult, type Outcome } from './engine/groups.ts';
+import { GroupCommit, type Outcome } from './engine/groups.ts';
+import { inSession } from './engine/in-session.ts';
 import type { Session } from './engine/session.ts';
 import { contentOf, eraseContent } from './erasure.ts';
 import { type ErasureNeeds, erasedVersions, erasures } from './erasures.ts';
@@ -98,23 +99,29 @@ export function createUnits(database: Database<Tables>, { newId, newSalt, clock,
   const wakes: (() => void)[] = [];
   const failureListeners: FailureListener[] = [];
 
-  async function runGroup(session: Session, units: readonly AnyUnit[]): Promise<GroupResult> {
+  /** Writes a group: finds the rows that its units name, runs the units, and writes what they staged, in one transaction. */
+  async function write(units: readonly AnyUnit[]): Promise<readonly Outcome<unknown>[]> {
     const group = new Group<Unit<unknown>>(units, { newId, newSalt, beginnings });
-    // Concurrent: on PostgreSQL the first query of each noun is sent in this order, in one round trip.
-    const finding = written.flatMap(({ writes, needs }) => (isNamed(units, needs) ? (writes.find?.(session, group) ?? []) : []));
-    await Promise.all([session.begun, ...finding]);
-    const outcomes = await runUnits(group, database.charactersPerTurn);
-    const gone = group.each(packets.writes, ({ removed, erased }, tenant) =>
-      [...removed, ...erased].map(({ packet, seq }) => ({ tenant, packet_id: packet.id, seq })),
-    );
-    if (gone.length > 0) await eraseIn(session, group, gone);
-    for (const { writes } of written) {
-      const flushed = group.has(writes) ? writes.flush?.(session, group) : undefined;
-      // Only what waits is awaited: each await takes a turn of the queue of microtasks.
-      if (flushed !== undefined) await flushed;
-    }
-    if (gone.length > 0) session.add('versions', ['name'], 'value', erasedVersions);
-    return { outcomes, committed: () => afterCommit(group, outcomes) };
+    const work = async (session: Session) => {
+      // Concurrent: on PostgreSQL the first query of each noun is sent in this order, in one round trip.
+      const finding = written.flatMap(({ writes, needs }) => (isNamed(units, needs) ? (writes.find?.(session, group) ?? []) : []));
+      await Promise.all([session.begun, ...finding]);
+      const outcomes = await runUnits(group, database.charactersPerTurn);
+      const gone = group.each(packets.writes, ({ removed, erased }, tenant) =>
+        [...removed, ...erased].map(({ packet, seq }) => ({ tenant, packet_id: packet.id, seq })),
+      );
+      if (gone.length > 0) await eraseIn(session, group, gone);
+      for (const { writes } of written) {
+        const flushed = group.has(writes) ? writes.flush?.(session, group) : undefined;
+        // Only what waits is awaited: each await takes a turn of the queue of microtasks.
+        if (flushed !== undefined) await flushed;
+      }
+      if (gone.length > 0) session.add('versions', ['name'], 'value', erasedVersions);
+      return outcomes;
+    };
+    const outcomes = await inSession(database, work, { pipelined: true });
+    afterCommit(group, outcomes);
+    return outcomes;
   }
 
   async function eraseIn(session: Session, group: UnitGroup, gone: Parameters<typeof contentOf>[1]): Promise<void> {
@@ -148,7 +155,8 @@ export function createUnits(database: Database<Tables>, { newId, newSalt, clock,
     });
   }
 
-  const groups = createGroups<Tables, AnyUnit>(database, runGroup, {
+  const groups = new GroupCommit<AnyUnit>({
+    ...{ database, write },
     isBackground: ({ request }) => request === undefined,
     sizeOf: ({ unit: { size = 0 } }) => size,
   });
@@ -168,7 +176,8 @@ export function createUnits(database: Database<Tables>, { newId, newSalt, clock,
     onDeliveries: (wake: () => void) => {
       wakes.push(wake);
     },
-    waiting: groups.waiting,
+    /** The number of units that wait. */
+    waiting: () => groups.waiting,
   };
 }
 
@@ -195,7 +204,7 @@ function noteDue(group: UnitGroup, walk: DueWalk): void {
   });
 }
 
-/** Runs the units in order; each sees the changes of the units before it. */
+/** Runs the units in order; each sees the changes of the units before it. The changes of a unit that throws are undone. */
 async function runUnits(group: UnitGroup, charactersPerTurn: number): Promise<Outcome<unknown>[]> {
   const outcomes: Outcome<unknown>[] = [];
   const transactions = new Map<number, Transaction>();
@@ -210,7 +219,13 @@ async function runUnits(group: UnitGroup, charactersPerTurn: number): Promise<Ou
     transactions.set(unit.tenant, transaction);
     group.trace = unit.request?.trace;
     group.sight = unit.sight;
-    outcomes.push(runUnit(unit.unit, transaction, group));
+    try {
+      outcomes.push({ result: unit.unit.work(transaction) });
+      group.journal.keep();
+    } catch (error) {
+      group.journal.rollback();
+      outcomes.push({ error });
+    }
   }
   return outcomes;
 }
@@ -220,16 +235,4 @@ function lengthOf({ tenant, unit: { size = 0, whole, packets: ids = [] } }: AnyU
   if (!whole) return size;
   const { found } = group.of(packets.writes, tenant);
   return ids.reduce((sum, id) => sum + (found.get(id)?.parts.content.length ?? 0), size);
-}
-
-/** Runs one unit. The changes of a unit that throws are undone before the next one runs. */
-function runUnit(unit: Unit<unknown>, transaction: Transaction, group: UnitGroup): Outcome<unknown> {
-  try {
-    const result = unit.work(transaction);
-    group.journal.keep();
-    return { result };
-  } catch (error) {
-    group.journal.rollback();
-    return { error };
-  }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { sql } from 'kysely';
 import pg from 'pg';
-import { createGroups, type GroupResult } from '../../../src/handoff/store/engine/groups.ts';
+import { GroupCommit, type Outcome } from '../../../src/handoff/store/engine/groups.ts';
 import { inSession } from '../../../src/handoff/store/engine/in-session.ts';
 import type { Session } from '../../../src/handoff/store/engine/session.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
@@ -47,7 +47,7 @@ async function open(t: TestContext, store: TestStore, options: DatabaseOptions =
   const transactions: Unit[][] = [];
   const bench = { url, database, transactions, meanwhile: undefined as Bench['meanwhile'] };
 
-  async function runGroup(session: Session, units: readonly Unit[]): Promise<GroupResult> {
+  async function runGroup(session: Session, units: readonly Unit[]): Promise<Outcome<unknown>[]> {
     transactions.push([...units]);
     await session.find(
       'notes',
@@ -63,14 +63,17 @@ async function open(t: TestContext, store: TestStore, options: DatabaseOptions =
       'notes',
       written.map(({ id, text = '' }) => ({ id, text })),
     );
-    return {
-      outcomes: units.map((unit) => (unit.refused ? { error: new ServiceError('CONFLICT', `no ${unit.id}`) } : { result: unit.id })),
-    };
+    return units.map((unit) => (unit.refused ? { error: new ServiceError('CONFLICT', `no ${unit.id}`) } : { result: unit.id }));
   }
 
-  const { submit, waiting } = createGroups(database, runGroup, { isBackground: ({ background }) => background === true });
+  const groups = new GroupCommit<Unit>({
+    database,
+    write: (units) => inSession(database, (session) => runGroup(session, units), { pipelined: true }),
+    isBackground: ({ background }) => background === true,
+    sizeOf: () => 0,
+  });
   const ids = async () => (await database.reads.selectFrom('notes').select('id').orderBy('id').execute()).map(({ id }) => id);
-  return Object.assign(bench, { submit, waiting, ids });
+  return Object.assign(bench, { submit: (unit: Unit) => groups.submit(unit), waiting: () => groups.waiting, ids });
 }
 
 const range = (count: number, from = 1) => Array.from({ length: count }, (_, index) => from + index);
@@ -213,19 +216,19 @@ for (const store of everyStore) {
         await database.transaction((tx) =>
           sql.raw("alter table notes add column flushed text default current_setting('synchronous_commit')").execute(tx),
         );
-      const { submit } = createGroups<Tables, number>(database, async (session, [id]) => {
+      const read = async (session: Session): Promise<unknown> => {
         await session.begun;
-        session.insert('notes', [{ id: id!, text: '' }]);
+        session.insert('notes', [{ id: 1, text: '' }]);
         const [found] = isPostgres
-          ? await session.find('notes', ['flushed'], [{ id: id! }])
+          ? await session.find('notes', ['flushed'], [{ id: 1 }])
           : await session.find(
               'pragma_synchronous',
               ['synchronous'],
               [1, 2].map((synchronous) => ({ synchronous })),
             );
-        return { outcomes: [{ result: found![0] }] };
-      });
-      assert.equal(await submit(1), isPostgres ? 'on' : 2);
+        return found![0];
+      };
+      assert.equal(await inSession(database, read, { pipelined: true }), isPostgres ? 'on' : 2);
     });
 
     test('a refused unit writes nothing and does not affect the others of its transaction', async (t) => {

@@ -1,18 +1,9 @@
 import { rethrow } from '../../../kit/awaitable.ts';
 import { unavailable } from '../../../kit/errors.ts';
 import type { Database } from '../../../kit/sql/dialect.ts';
-import { inSession } from './in-session.ts';
-import type { Session } from './session.ts';
 
 /** The outcome of one unit of a group: its result, or the error it was refused with. */
 export type Outcome<T> = { result: T } | { error: unknown };
-
-/** The result of running a group: the outcome of each unit in order, and what to do after the commit. */
-export interface GroupResult {
-  readonly outcomes: Outcome<unknown>[];
-  /** Called after the commit and before the units are answered; it must not fail. */
-  committed?(): void;
-}
 
 /** The most units in one transaction. It bounds how long the next group waits. */
 const maxGroup = 256;
@@ -41,24 +32,14 @@ interface Waiting<Unit> {
   reject: (error: unknown) => void;
 }
 
-interface GroupOptions<Unit> {
+interface GroupCommitDependencies<Unit> {
+  readonly database: Pick<Database<unknown>, 'isUnavailable' | 'isConflict'>;
+  /** Writes units in one transaction; resolves with their outcomes, in their order, once it is committed. */
+  readonly write: (units: readonly Unit[]) => Promise<readonly Outcome<unknown>[]>;
   /** Whether no request waits for the unit. */
-  isBackground: (unit: Unit) => boolean;
+  readonly isBackground: (unit: Unit) => boolean;
   /** About how many characters of input a unit has, if they may be many. */
-  sizeOf: (unit: Unit) => number;
-}
-
-type RunGroup<Unit> = (session: Session, units: readonly Unit[]) => Promise<GroupResult>;
-
-interface WriterDependencies<Tables, Unit> extends GroupOptions<Unit> {
-  readonly database: Database<Tables>;
-  readonly runGroup: RunGroup<Unit>;
-}
-
-interface Groups<Unit> {
-  /** Resolves with the result of a unit when it is committed. */
-  submit: (unit: Unit) => Promise<unknown>;
-  waiting: () => number;
+  readonly sizeOf: (unit: Unit) => number;
 }
 
 /**
@@ -67,24 +48,14 @@ interface Groups<Unit> {
  * rejects the group, its units run one by one, so that only the bad unit fails; a unit that conflicts with another
  * instance's transaction (the same row was written first) is retried.
  */
-export function createGroups<Tables, Unit>(
-  database: Database<Tables>,
-  runGroup: RunGroup<Unit>,
-  { isBackground = () => false, sizeOf = () => 0 }: Partial<GroupOptions<Unit>> = {},
-): Groups<Unit> {
-  const writer = new GroupWriter<Tables, Unit>({ database, runGroup, isBackground, sizeOf });
-  return { submit: (unit) => writer.submit(unit), waiting: () => writer.waiting };
-}
-
-/** Units of all tenants in groups that are written one after the other. */
-class GroupWriter<Tables, Unit> {
-  readonly #parts: WriterDependencies<Tables, Unit>;
+export class GroupCommit<Unit> {
+  readonly #parts: GroupCommitDependencies<Unit>;
   #queue: Waiting<Unit>[] = [];
   #isRunning = false;
   /** Whether the last group was a large unit. */
   #wasLarge = false;
 
-  constructor(parts: WriterDependencies<Tables, Unit>) {
+  constructor(parts: GroupCommitDependencies<Unit>) {
     this.#parts = parts;
   }
 
@@ -93,6 +64,7 @@ class GroupWriter<Tables, Unit> {
     return this.#queue.length;
   }
 
+  /** Resolves with the result of a unit when it is committed. */
   submit(unit: Unit): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.#queue.push({ unit, resolve, reject });
@@ -143,11 +115,10 @@ class GroupWriter<Tables, Unit> {
   }
 
   async #commit(group: readonly Waiting<Unit>[], attempt = 1): Promise<void> {
-    const { database, runGroup } = this.#parts;
-    let done: GroupResult;
+    const { database, write } = this.#parts;
+    let outcomes: readonly Outcome<unknown>[];
     try {
-      const units = group.map(({ unit }) => unit);
-      done = await inSession(database, (session) => runGroup(session, units), { pipelined: true });
+      outcomes = await write(group.map(({ unit }) => unit));
     } catch (error) {
       // The commit may or may not have happened, so nothing is retried.
       if (database.isUnavailable(error)) {
@@ -161,8 +132,7 @@ class GroupWriter<Tables, Unit> {
       }
       return;
     }
-    done.committed?.();
-    for (const [index, outcome] of done.outcomes.entries()) {
+    for (const [index, outcome] of outcomes.entries()) {
       if ('error' in outcome) group[index]!.reject(outcome.error);
       else group[index]!.resolve(outcome.result);
     }
