@@ -8,7 +8,8 @@ import { define } from '../src/fallback/rules/chain.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
 import { corpusOf, scenes, startInternet, unexplained } from './corpus.ts';
 import { startLitellm, startSceneRouter } from './litellm.ts';
-import { judge, type Model } from './scenes.ts';
+import { failures, healthyStreams, judge, type Model, streamFailures } from './scenes.ts';
+import { isFull } from './extent.ts';
 
 const files = corpusOf('litellm');
 const internet = await startInternet();
@@ -68,9 +69,18 @@ describe("LiteLLM's router does with a file what the imported chain says, except
           return [provider, { host, pool: `${model_name} ${'order' in litellm_params ? litellm_params.order : ''}` }];
         }),
       );
-      const config = JSON.stringify({ ...value, model_list: redirected });
-      const { unexplained } = await judge(sceneRouter, { name, chain, findings, models }, { config, group: chain.name, fresh: true });
+      const judged = { name, chain, findings, models };
+      const common = { config: JSON.stringify({ ...value, model_list: redirected }), group: chain.name, fresh: true };
+      const { unexplained } = await judge(sceneRouter, judged, common);
       assert.deepEqual(unexplained, []);
+      const isLimited = chain.providers.every(({ first_token_ms, idle_ms }) => first_token_ms !== null && idle_ms !== null);
+      const ways = streamFailures(false, isLimited);
+      // CI plays one way in which a stream breaks, and a whole refusal before it.
+      const tried = isFull
+        ? [...ways, ...failures.filter(({ condition }) => condition !== 'invalid_response')]
+        : [ways.find(({ condition }) => condition === 'interrupted')!, failures.find(({ condition }) => condition === 'server_error')!];
+      const streamed = await judge(sceneRouter, judged, { ...common, tried, streams: healthyStreams(false) });
+      assert.deepEqual(streamed.unexplained, []);
     });
   }
 });

@@ -44,6 +44,29 @@ export async function startSceneRouter(): Promise<SceneRouter> {
   return { play: (file) => answer(file) as Promise<Played[]>, stop };
 }
 
+/** A prompt of a timeline: when it began, and when which hosts were called, in seconds. */
+interface TimedPrompt {
+  start: number;
+  calls: { host: string; at: number; failed: boolean }[];
+  answer: string | null;
+  error: string | null;
+}
+
+/** Prompts at a steady rate, while hosts fail for a while. */
+interface TimedFile {
+  config: string;
+  group: string;
+  every: number;
+  count: number;
+  outages: { host: string; from: number; to: number; status: number; text: string; retry_after: number | null }[];
+}
+
+/** Starts LiteLLM's router with fake providers and a clock that tests advance. @throws Error if the Python environment is missing */
+export async function startOutageRouter(): Promise<{ play(file: TimedFile): Promise<TimedPrompt[]>; stop(): void }> {
+  const { answer, stop } = await start('litellm_outages.py');
+  return { play: (file) => answer(file) as Promise<TimedPrompt[]>, stop };
+}
+
 /** Starts a Python program that answers each line with one. */
 async function start(script: string, environment: Readonly<Record<string, string>> = {}) {
   const path = (name: string) => new URL(name, import.meta.url).pathname;

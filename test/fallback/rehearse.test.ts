@@ -221,6 +221,7 @@ describe('A finding', () => {
     condition: 'server_error' as const,
     kind: 'calls' as const,
     stream: false,
+    second: null,
     expected: {
       calls: [
         { provider: 'gpt-4o', calls: 4 },

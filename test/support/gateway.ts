@@ -10,6 +10,8 @@ interface Upstream {
   /** The limits of its streams. */
   readonly firstTokenMs?: number;
   readonly idleMs?: number;
+  /** How long it is left out after a failure. */
+  readonly cooldownMs?: number;
 }
 
 /** What a gateway does wrong on purpose. */
@@ -23,7 +25,8 @@ export type Flaw =
   | 'duplicates text'
   | 'swallows an error event'
   | 'drops tools'
-  | 'ignores first_token_ms';
+  | 'ignores first_token_ms'
+  | 'forgets a cool-down';
 
 export interface TestGateway {
   /** Its base URL. */
@@ -52,6 +55,7 @@ interface GatewayOptions {
 
 /** Starts the server of a gateway on loopback. */
 export async function serveGateway(upstreams: readonly Upstream[], { port = 0, flaw, seen = [] }: GatewayOptions): Promise<Server> {
+  const outs = new Map<Upstream, number>();
   const server = createServer(async (request, response) => {
     if (request.method === 'GET') {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[],"litellm_version":"1.2.3"}');
@@ -62,7 +66,9 @@ export async function serveGateway(upstreams: readonly Upstream[], { port = 0, f
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const { tools, ...others } = JSON.parse(Buffer.concat(chunks).toString()) as { stream?: boolean; tools?: unknown };
     const body = JSON.stringify({ ...others, ...(tools === undefined || flaw === 'drops tools' ? {} : { tools }) });
-    await (others.stream === true ? routeStream : route)(body, upstreams, flaw, response);
+    const left = upstreams.filter((upstream) => flaw === 'forgets a cool-down' || (outs.get(upstream) ?? 0) <= performance.now());
+    if (others.stream === true) await routeStream(body, left, flaw, response);
+    else await route(body, left, flaw, response, (failed) => outs.set(failed, performance.now() + (failed.cooldownMs ?? 0)));
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   return server;
@@ -95,8 +101,14 @@ const isUsable = ({ status, text }: Got) => {
   }
 };
 
-async function route(body: string, upstreams: readonly Upstream[], flaw: Flaw | undefined, response: ServerResponse): Promise<void> {
-  const order = flaw === 'wrong order' ? [upstreams[0]!, ...upstreams.slice(1).reverse()] : upstreams;
+async function route(
+  body: string,
+  upstreams: readonly Upstream[],
+  flaw: Flaw | undefined,
+  response: ServerResponse,
+  onFailed: (upstream: Upstream) => void,
+): Promise<void> {
+  const order = flaw === 'wrong order' && upstreams.length > 0 ? [upstreams[0]!, ...upstreams.slice(1).reverse()] : upstreams;
   let last: Got = { status: null, text: '' };
   for (const upstream of order) {
     const used = new Map<number | null, number>();
@@ -108,6 +120,7 @@ async function route(body: string, upstreams: readonly Upstream[], flaw: Flaw | 
         if (flaw === 'call after the answer') await call(upstream, body);
         return;
       }
+      onFailed(upstream);
       if (flaw === 'swallowed 429' && last.status === 429) {
         response.writeHead(200, { 'content-type': 'application/json' }).end(answer(''));
         return;

@@ -5,6 +5,9 @@ import type { RehearseOptions } from '../rehearse/rehearse.ts';
 /** The exit code for wrong usage, and for a gateway that does not start. */
 const wrongUse = 2;
 
+/** The values of an option that may be given several times. */
+const collected = (value: string, before: readonly string[] = []): string[] => [...before, value];
+
 /** Adds the command that rehearses a file with the real gateway. */
 export function addRehearse(program: Command, environment: NodeJS.ProcessEnv): void {
   program
@@ -21,6 +24,9 @@ export function addRehearse(program: Command, environment: NodeJS.ProcessEnv): v
     .option('--no-own', 'rehearse the export of the imported chain')
     .option('--keep-state', 'keep cool-downs, and run the scenes one after the other')
     .option('--preset <name>', 'the scenes: coverage (default), healthy, primary_down, cascade, flap, blackout, streams')
+    .option('--outage <outage>', "let a provider fail for a while: 'gpt-4o server_error 10-70', in seconds; repeatable", collected)
+    .option('--rate <count>', 'with outages: the prompts of a minute (default: 60)')
+    .option('--for <seconds>', 'with outages: how long prompts are sent (default: 120)')
     .option('--prompts <count>', 'how many scenes to run (default: all of the preset)')
     .option('--both', 'run each scene once with a streamed answer and once with a whole one (default)')
     .option('--stream', 'run the scenes with streamed answers alone')
@@ -49,7 +55,7 @@ export function addRehearse(program: Command, environment: NodeJS.ProcessEnv): v
       const listener = {
         onStep: (sentence: string) => console.error(sentence),
         onProgress(done: number, total: number) {
-          if (isTerminal) process.stderr.write(`\r${done} of ${total} scenes${done === total ? '\n' : ''}`);
+          if (isTerminal) process.stderr.write(`\r${done} of ${total} prompts${done === total ? '\n' : ''}`);
         },
       };
       try {

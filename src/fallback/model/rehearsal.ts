@@ -82,8 +82,8 @@ export function runsOf(calls: readonly { readonly provider: string }[]): CallRun
   return runs;
 }
 
-/** What differs: the calls, their end, or what the caller got. */
-export const differenceKinds = ['calls', 'end', 'received'] as const;
+/** What differs: the calls, their end, or what the caller got; in a timeline also who is left out, and how a group is drawn from. */
+export const differenceKinds = ['calls', 'end', 'received', 'cooldown', 'draws'] as const;
 
 /** A difference between the chain and the gateway, in one or several prompts. */
 export const Difference = described('What the gateway does otherwise than the chain says.', {
@@ -91,9 +91,10 @@ export const Difference = described('What the gateway does otherwise than the ch
   condition: orNull(choice(conditions), 'How it failed; null if it answered.'),
   kind: choice(differenceKinds, {
     description:
-      '`calls`: other calls. `end`: the same calls with another end. `received`: the same calls and the same end, but the caller got something else.',
+      '`calls`: other calls. `end`: the same calls with another end. `received`: the same calls and the same end, but the caller got something else. With a timeline, `cooldown`: a provider was called that is left out, or not called although it is not. `draws`: a provider of a balanced group got more or fewer calls than draws let expect.',
   }),
   stream: orNull(Type.Boolean(), 'Whether the answers were streamed; null if it is the same for both.'),
+  second: orNull(count('A second.'), 'With a timeline: the second in which it began; null for draws, and without a timeline.'),
   expected: Course,
   actual: Course,
   prompts: count('In how many prompts.'),

@@ -209,7 +209,12 @@ export const TestResult = described('A test and its result. While it runs, the f
   checks: Type.Array(Check, { description: 'The checks behind the verdict; empty until the test has ended.' }),
   agreement: Type.Optional(Agreement),
   differences: Type.Optional(Type.Array(Difference, { description: 'With the mode `rehearsal`: what the gateway does otherwise.' })),
-  timeline: Type.Optional(orNull(Timeline, 'With a timeline: what happened in each second. Null until the test has ended.')),
+  timeline: Type.Optional(
+    orNull(Timeline, 'With a timeline: what happened in each second; in a rehearsal what the gateway did. Null until the test has ended.'),
+  ),
+  expected_timeline: Type.Optional(
+    orNull(Timeline, 'With a timeline in a rehearsal: what the chain alone says, by simulation. Null until the test has ended.'),
+  ),
   chain: ChainDefinition,
   findings: Type.Array(Finding, {
     description: 'The findings of the import about a condition, of a provider or of none in particular, as they were at the start.',

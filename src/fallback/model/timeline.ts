@@ -49,6 +49,8 @@ export const TimelineSecond = object({
 });
 
 export const Timeline = described('What a test with a timeline did, second by second.', {
+  rate_per_minute: whole(1, maxRate, 'The prompts of a minute, as asked for.'),
+  outages: Type.Array(Outage, { description: 'The failures, as asked for.' }),
   seconds: Type.Array(TimelineSecond),
   only_last: Type.Array(object({ from_s: second('The begin.'), to_s: second('The end.') }), {
     description: 'When all providers but the last one were left out or failed.',

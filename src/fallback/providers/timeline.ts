@@ -2,7 +2,7 @@ import { nextTurn } from '../../kit/awaitable.ts';
 import type { Timeline, TimelineRequest } from '../model/timeline.ts';
 import { afterFailure, emptyMemory, isLeftOut } from '../rules/cooldown.ts';
 import { firstPosition } from '../rules/engine.ts';
-import { outageFault } from '../rules/plan.ts';
+import { outagesOf } from '../rules/plan.ts';
 import type { FinishedPrompt } from '../rules/statistics.ts';
 import { type OutSpan, promptsOf, startOf, timelineOf } from '../rules/timeline.ts';
 import { type PromptRun, type Shared, uncalled, Walk } from './executor.ts';
@@ -96,17 +96,14 @@ async function step(one: UnderWay): Promise<FinishedPrompt | null> {
 }
 
 /** What the prompts share, and the times in which providers are left out, which grow as failures are remembered. */
-function sharedOf({ engine: { chain } }: PromptRun, { outages }: TimelineRequest) {
+function sharedOf({ engine: { chain } }: PromptRun, request: TimelineRequest) {
   const outs: OutSpan[] = [];
-  const faults = outages.map((outage) => {
-    const provider = chain.providers.findIndex(({ name }) => name === outage.provider);
-    return { from: outage.from_s * 1000, to: outage.to_s * 1000, fault: outageFault(provider, outage) };
-  });
+  const faultAt = outagesOf(chain, request);
   let memory = emptyMemory(chain);
   const sharedAt = (start: number): Shared => ({
     start,
     isOut: (provider, at) => isLeftOut(memory, provider, at),
-    faultAt: (provider, at) => faults.find(({ fault, from, to }) => fault.provider === provider && at >= from && at < to)?.fault,
+    faultAt,
     failed(provider, failure, at) {
       const before = memory[provider]!.until;
       memory = afterFailure(chain, memory, provider, failure, at);

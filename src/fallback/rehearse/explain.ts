@@ -19,7 +19,10 @@ export function explained(result: TestResult, findings: readonly Reason[], warni
   return (result.differences ?? []).map((difference) => {
     const isAbout = ({ detail, provider, condition }: Reason) =>
       concerns({ provider, condition }, difference) || (difference.condition === null && isAlways(detail, difference.provider));
-    const because = all.filter((reason) => reason.loss && isAbout(reason)).map(({ detail }) => detail);
+    // What is said of cool-downs as such is about no single failure.
+    const isOfCooldowns = ({ kind, provider, condition }: Reason) =>
+      difference.kind === 'cooldown' && kind === 'cooldowns' && condition === null && [null, difference.provider].includes(provider);
+    const because = all.filter((reason) => reason.loss && (isAbout(reason) || isOfCooldowns(reason))).map(({ detail }) => detail);
     return { difference, because: [...new Set(because)] };
   });
 

@@ -28,12 +28,13 @@ import { parseFile, yamlText } from '../rules/targets/yaml.ts';
 import { listed } from '../rules/wording.ts';
 import { readFallbackSettings } from '../settings.ts';
 import { type Explained, explained } from './explain.ts';
+import { type OutageOptions, timelineFrom, wholeOf } from './outages.ts';
 import { filledIn, type Program, RehearsalError, startProgram, wordsOf } from './program.ts';
 import { type RealRequest, readRequests } from './requests.ts';
 import { versionAt } from './version.ts';
 
 /** The options of the command, as they are given. */
-export interface RehearseOptions {
+export interface RehearseOptions extends OutageOptions {
   readonly config: string;
   readonly format?: string;
   readonly group?: string;
@@ -44,8 +45,6 @@ export interface RehearseOptions {
   /** Whether to rehearse the file itself; by default for files that can be redirected. */
   readonly own?: boolean;
   readonly keepState?: true;
-  readonly preset?: string;
-  readonly prompts?: string;
   /** Whether answers are streamed; by default both. */
   readonly stream?: boolean;
   readonly both?: true;
@@ -94,6 +93,7 @@ interface Configuration {
   readonly text: string;
   readonly model: string;
   readonly groups: Groups;
+  readonly weights?: ReadonlyMap<string, number> | undefined;
   readonly notes: readonly string[];
   readonly warnings: readonly Warning[];
   /** What the changes of a file make different from it. */
@@ -108,11 +108,14 @@ interface Configuration {
  * @throws RehearsalError for a wrong use, a file that can't be imported, and a program that does not run
  */
 export async function rehearse(
-  options: RehearseOptions,
+  given: RehearseOptions,
   environment: NodeJS.ProcessEnv,
   listener: Listener,
   signal: AbortSignal,
 ): Promise<Rehearsed> {
+  const timeline = timelineFrom(given);
+  // What a gateway remembers is what outages are about.
+  const options: RehearseOptions = timeline === undefined ? given : { ...given, keepState: true };
   const { gateway, run } = options;
   if ((run === undefined) === (gateway === undefined))
     throw new RehearsalError('Give either --run, to start a gateway, or --gateway, for a running one.');
@@ -129,14 +132,16 @@ export async function rehearse(
   const url = gateway ?? `http://127.0.0.1:${gatewayPort}/v1`;
   if (!URL.canParse(url)) throw new RehearsalError(`--gateway must be a URL such as http://127.0.0.1:4000/v1, not ${url}.`);
   const groups = new Map<string, string>();
+  const weights = new Map<string, number>();
   let config: unknown;
-  const service = await startService(options, url, environment, { groups, config: () => config });
+  const service = await startService(options, url, environment, { groups, weights, config: () => config });
   const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'));
   let program: Program | undefined;
   try {
     const imported = await importFile(service.client, { content: contentOf(options, text, formats), format, group: options.group });
     const configuration = await configure(service, imported, { options, text, formats });
     for (const [name, group] of configuration.groups) groups.set(name, group);
+    for (const [name, weight] of configuration.weights ?? []) weights.set(name, weight);
     config = configuration.own;
     const path = join(folder, configuration.filename);
     await writeFile(path, configuration.text);
@@ -147,7 +152,7 @@ export async function rehearse(
       const filled = filledIn(words, { config: path, port: String(gatewayPort) });
       program = await startProgram(filled, url, gateways[configuration.gateway].environmentOf(environment, key), signal);
     }
-    const request = requestOf(options, url, configuration, { key: words && key, requests });
+    const request = requestOf(options, url, configuration, { key: words && key, requests, timeline });
     const told = words === undefined ? environment[options.apiKeyEnv ?? ''] : key;
     const version = await versionAt(url, gateways[configuration.gateway], told);
     const result = await runTest(service.client, imported.chain.id, request, listener, signal);
@@ -228,7 +233,7 @@ async function startService(
   { port = '0', token, keepState, apiKeyEnv }: RehearseOptions,
   gateway: string,
   environment: NodeJS.ProcessEnv,
-  rehearsed: { readonly groups: Groups; readonly config: () => unknown },
+  rehearsed: { readonly groups: Groups; readonly weights: ReadonlyMap<string, number>; readonly config: () => unknown },
 ): Promise<OwnService> {
   const { hostname } = new URL(gateway);
   if (token !== undefined && !/^[0-9a-f]{32}$/.test(token))
@@ -299,6 +304,7 @@ async function configure(service: OwnService, { chain }: Imported, { options, te
     const {
       file,
       groups,
+      weights,
       models,
       notes,
       reasons = [],
@@ -306,14 +312,14 @@ async function configure(service: OwnService, { chain }: Imported, { options, te
     const model = options.group ?? names.map((name) => models.get(name)).find((group) => group !== undefined) ?? chain.name;
     const { ending, contentType } = targets[gateway];
     const written = contentType === 'application/yaml' ? yamlText(file) : `${JSON.stringify(file, null, 2)}\n`;
-    return { gateway, filename: `config.${ending}`, text: written, model, groups, notes, reasons, warnings: [], own: file };
+    return { gateway, filename: `config.${ending}`, text: written, model, groups, weights, notes, reasons, warnings: [], own: file };
   }
   const made = await service.client.exportChain({ params, query: { format: gateway, rehearsal: true } });
   const left = made.warnings.filter(({ code }) => code === 'left_out').map(({ detail }) => detail);
   const common = { gateway, filename: made.filename, model: modelOf(chain), groups: new Map<string, string>(), warnings: made.warnings };
   if (memory === undefined) return { ...common, text: made.content, notes: left };
-  if (keepState) return { ...common, text: yamlText(memory.kept(made.config)), notes: left };
-  return { ...common, text: made.content, notes: [...left, memory.note] };
+  if (keepState) return { ...common, text: made.content, notes: left };
+  return { ...common, text: yamlText(memory.without(made.config)), notes: [...left, memory.note] };
 }
 
 /** The labels of the gateways whose own files can be rehearsed. */
@@ -326,10 +332,14 @@ interface ForTest {
   /** The key of a gateway that the command has started. */
   readonly key: string | undefined;
   readonly requests: readonly RealRequest[] | undefined;
+  readonly timeline: TestRequest['timeline'];
 }
 
 /** The shape of the requests. @throws RehearsalError for options that exclude one another */
-function shapeOf({ stream, both, endpoint, tools }: RehearseOptions, requests: ForTest['requests']): NonNullable<TestRequest['request']> {
+function shapeOf(
+  { stream, both, endpoint, tools }: RehearseOptions,
+  { requests, timeline }: Omit<ForTest, 'key'>,
+): NonNullable<TestRequest['request']> {
   if (both && stream !== undefined) throw new RehearsalError(`Give either --both or ${stream ? '--stream' : '--no-stream'}.`);
   if (requests !== undefined && tools)
     throw new RehearsalError('--tools cannot be given together with --requests, which has tools of its own.');
@@ -337,7 +347,7 @@ function shapeOf({ stream, both, endpoint, tools }: RehearseOptions, requests: F
   if (endpoint !== undefined && known === undefined)
     throw new RehearsalError(`--endpoint must be one of ${listed(endpoints)}, not ${endpoint}.`);
   return {
-    stream: stream ?? 'both',
+    stream: stream ?? (timeline === undefined || both ? 'both' : false),
     ...(known && { endpoint: known }),
     ...(tools && { tools }),
     ...(requests && { requests: [...requests] }),
@@ -345,16 +355,17 @@ function shapeOf({ stream, both, endpoint, tools }: RehearseOptions, requests: F
 }
 
 /** The request of the test. */
-function requestOf(options: RehearseOptions, url: string, { gateway, model }: Configuration, { key, requests }: ForTest): TestRequest {
+function requestOf(options: RehearseOptions, url: string, { gateway, model }: Configuration, parts: ForTest): TestRequest {
+  const { key, timeline } = parts;
   const preset = (options.preset ?? 'coverage') as Preset;
   if (!presets.includes(preset)) throw new RehearsalError(`--preset must be one of ${listed(presets)}, not ${preset}.`);
   const { configHeader } = gatewayOf(gateway);
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
   return {
     mode: 'rehearsal',
-    preset,
+    ...(timeline ? { timeline } : { preset }),
     seed: 1,
-    request: shapeOf(options, requests),
+    request: shapeOf(options, parts),
     ...(options.prompts === undefined ? {} : { prompt_count: wholeOf('--prompts', options.prompts) }),
     ...(options.deadline === undefined ? {} : { deadline_ms: wholeOf('--deadline', options.deadline) }),
     gateway: {
@@ -364,11 +375,6 @@ function requestOf(options: RehearseOptions, url: string, { gateway, model }: Co
       ...(options.apiKeyEnv === undefined ? {} : { api_key_env: options.apiKeyEnv }),
     },
   };
-}
-
-function wholeOf(flag: string, text: string): number {
-  if (/^\d{1,7}$/.test(text)) return Number(text);
-  throw new RehearsalError(`${flag} must be a whole number, not ${text}.`);
 }
 
 /** Runs the test and follows its progress. */

@@ -1,7 +1,9 @@
 import { beginningOf, plural } from '../../kit/wording.ts';
 import { runsOf } from '../model/rehearsal.ts';
-import type { PromptResult } from '../model/test.ts';
+import type { PromptResult, TestResult } from '../model/test.ts';
+import type { Timeline } from '../model/timeline.ts';
 import { ofStream } from '../rules/conditions.ts';
+import { startOf } from '../rules/timeline.ts';
 import { listed } from '../rules/wording.ts';
 import type { Rehearsed, RehearsedProgram } from './rehearse.ts';
 
@@ -13,6 +15,7 @@ const longestScene = 60;
  * with a failure was tested, 3 if findings explain every difference.
  */
 export function exitCodeOf({ result, differences }: Rehearsed): 0 | 1 | 3 {
+  if (result.timeline && result.agreement!.not_tested > 0) return 1;
   const failing = result.results.filter(({ expected }) => expected?.attempts.some(({ condition }) => condition !== null));
   const isUntested = failing.length > 0 && failing.every(({ tested }) => tested === false);
   if (result.verdict !== 'differs' && result.status === 'completed') return isUntested ? 1 : 0;
@@ -22,24 +25,29 @@ export function exitCodeOf({ result, differences }: Rehearsed): 0 | 1 | 3 {
 
 /** The report of a rehearsal for people. */
 export function reportOf({ result, program, differences, notes }: Rehearsed): string {
-  const { agreement, chain, results, error } = result;
+  const { agreement, chain, results, error, timeline } = result;
   const isMixed = new Set(results.map(({ request }) => request?.stream)).size > 1;
-  const rows = withTwins(results.map(rowOf)).map(({ answer, cells: [same, ...cells] }) => [same!, ...(isMixed ? [answer] : []), ...cells]);
+  const rows = timeline
+    ? secondsOf(results, timeline)
+    : withTwins(results.map(rowOf)).map(({ answer, cells: [same, ...cells] }) => [same!, ...(isMixed ? [answer] : []), ...cells]);
+  const titles = timeline ? ['second'] : [...(isMixed ? ['answer'] : []), 'scene'];
+  const what = timeline ? 'prompt' : 'scene';
   const { prompts, agreeing, differing, not_tested, stray_calls } = agreement!;
-  const whole = prompts === 1 ? 'The scene agrees.' : `All ${prompts} scenes agree.`;
-  const parts = `${agreeing} of ${plural(prompts, 'scene')} ${agreeing === 1 ? 'agrees' : 'agree'}, ${differing} ${differing === 1 ? 'differs' : 'differ'}${not_tested === 0 ? '.' : `, ${not_tested} ${not_tested === 1 ? 'was' : 'were'} not tested, because no call failed.`}`;
+  const whole = prompts === 1 ? `The ${what} agrees.` : `All ${prompts} ${what}s agree.`;
+  const parts = `${agreeing} of ${plural(prompts, what)} ${agreeing === 1 ? 'agrees' : 'agree'}, ${differing} ${differing === 1 ? 'differs' : 'differ'}${not_tested === 0 ? '.' : `, ${not_tested} ${not_tested === 1 ? 'was' : 'were'} not tested, because no call failed.`}`;
   const total = differing === 0 && not_tested === 0 ? whole : parts;
   return [
     `${chain.name}: ${chain.providers.map(({ name }) => name).join(', ')}`,
     '',
-    ...tableOf([['', ...(isMixed ? ['answer'] : []), 'scene', 'the chain says', 'the gateway did'], ...rows]),
+    ...tableOf([['', ...titles, 'the chain says', 'the gateway did'], ...rows]),
     '',
+    ...(timeline ? timelineSentences(result) : []),
     ...(error === null ? [] : [error]),
     ...differences.flatMap(({ difference: { sentence, prompts: count }, because }) => [
-      `- ${sentence}${count > 1 ? ` (${plural(count, 'scene')})` : ''}`,
+      `- ${sentence}${count > 1 ? ` (${plural(count, what)})` : ''}`,
       ...because.map((detail) => `    explained: ${detail}`),
     ]),
-    ...(stray_calls > 0 ? [`${plural(stray_calls, 'call')} of the fake providers belonged to no scene.`] : []),
+    ...(stray_calls > 0 ? [`${plural(stray_calls, 'call')} of the fake providers belonged to no ${what}.`] : []),
     ...notes,
     ...measurement(program),
     total,
@@ -51,6 +59,31 @@ function measurement({ label, version, measured }: RehearsedProgram): string[] {
   if (measured.length === 0) return version === null ? [] : [`The gateway is ${label} ${version}.`];
   const words = `the findings were measured with ${listed(measured)}.`;
   return [version === null ? `Of ${label}, ${words}` : `The gateway is ${label} ${version}; ${words}`];
+}
+
+/** The prompts of a timeline in order, those with the same calls one after the other together; each with the seconds in which they began. */
+function secondsOf(results: readonly PromptResult[], timeline: Timeline): string[][] {
+  const rows: { from: number; to: number; cells: string[] }[] = [];
+  for (const result of results) {
+    const { cells } = rowOf(result);
+    const second = Math.floor(startOf(timeline, result.index) / 1000);
+    const shown = [cells[0]!, ...cells.slice(2)];
+    const last = rows.at(-1);
+    if (last !== undefined && String(last.cells) === String(shown)) last.to = second;
+    else rows.push({ from: second, to: second, cells: shown });
+  }
+  return rows.map(({ from, to, cells: [same, ...cells] }) => [same!, from === to ? String(from) : `${from}-${to}`, ...cells]);
+}
+
+/** What a timeline says besides its calls, of the gateway and of the chain alone. */
+function timelineSentences({ chain, timeline, expected_timeline: expected }: TestResult): string[] {
+  const first = chain.providers[0]!.name;
+  const back = (seconds: number | null) => (seconds === null ? 'not seen back' : `back at ${seconds} s`);
+  const lost = ({ seconds }: Timeline) => seconds.reduce((sum, { failed }) => sum + failed, 0);
+  if (!timeline || !expected) return [];
+  return [
+    `By the chain alone, ${first} is ${back(expected.first_back_s)} and ${plural(lost(expected), 'prompt')} fail; with the gateway it was ${back(timeline.first_back_s)}, and ${plural(lost(timeline), 'prompt')} failed.`,
+  ];
 }
 
 interface Row {

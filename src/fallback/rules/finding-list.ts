@@ -34,7 +34,7 @@ export class FindingList {
 }
 
 /** What a finding says, and of which failures. */
-export type Reason = Pick<Finding, 'detail' | 'loss' | 'provider' | 'condition' | 'stream'>;
+export type Reason = Pick<Finding, 'detail' | 'loss' | 'provider' | 'condition' | 'stream'> & Partial<Pick<Finding, 'kind'>>;
 
 /** A warning of an export as findings: its field or its sentence names the providers, and its sentence the conditions. */
 export function reasonsOf({ field, detail, loss }: Warning, names: readonly string[]): Reason[] {

@@ -1,7 +1,7 @@
 import { type Fault, faultOf, invalidRequest } from '../../kit/errors.ts';
 import { type ChainDefinition, type Condition, conditions } from '../model/chain.ts';
 import { defaultPrompts, type InjectedFaultRequest, maxPrompts, type Preset, type TestRequest } from '../model/test.ts';
-import type { Outage } from '../model/timeline.ts';
+import type { Outage, TimelineRequest } from '../model/timeline.ts';
 import { withoutNulls } from './chain.ts';
 import { canFailWith, type FailureKind, isOfStream, isStatusOf, traitsOf, usualStatus } from './conditions.ts';
 import { decide, type Engine, initialPosition } from './engine.ts';
@@ -54,13 +54,19 @@ export function promptCountOf(request: TestRequest, plan?: Plan): number {
 export function planOf(engine: Engine, request: TestRequest): Plan {
   const faults = [...shapeFaults(request), ...requestFaults(engine.chain, request), ...timelineFaults(engine.chain, request)];
   if (faults.length > 0) throw invalidRequest(faults);
-  if (request.timeline) return [{ name: 'the timeline', faults: [], expects: 'either' }];
+  if (request.timeline) return timelinePlan(request);
   if ((request.mode ?? 'simulate') === 'simulate') return scenesOf(engine, request, { stream: true, tools: [] });
   const plans = shapesOf(request).map((shape) => scenesOf(engine, request, shape).map((scene): Scene => ({ ...scene, shape })));
   const [first, second] = plans;
   const isBoth = plans.length === 2 && first![0]!.shape!.index === null;
   const plan = isBoth ? alternating(first!, second!) : plans.flat();
   return presetOf(request) === null ? plan : plan.slice(0, maxPrompts);
+}
+
+/** The scene of a timeline, for each of its shapes, which prompts use in turn. */
+function timelinePlan(request: TestRequest): Plan {
+  const scene: Scene = { name: 'the timeline', faults: [], expects: 'either' };
+  return request.mode === 'rehearsal' ? shapesOf(request).map((shape) => ({ ...scene, shape })) : [scene];
 }
 
 /** The scenes of streamed answers, each followed by that of the same name with whole ones. */
@@ -159,10 +165,22 @@ function statusHint(condition: Condition): string {
 }
 
 /** The failure of a timeline's outage. */
-export const outageFault = (provider: number, { condition, retry_after_ms }: Outage): InjectedFault => ({
+const outageFault = (provider: number, { condition, retry_after_ms }: Outage): InjectedFault => ({
   ...failing(provider, usual(condition)),
   retry_after_ms: retry_after_ms ?? null,
 });
+
+/** The failures of a timeline's outages, by provider and time in milliseconds. */
+export function outagesOf(
+  { providers }: ChainDefinition,
+  { outages }: TimelineRequest,
+): (provider: number, at: number) => InjectedFault | undefined {
+  const faults = outages.map((outage) => {
+    const provider = providers.findIndex(({ name }) => name === outage.provider);
+    return { from: outage.from_s * 1000, to: outage.to_s * 1000, fault: outageFault(provider, outage) };
+  });
+  return (provider, at) => faults.find(({ fault, from, to }) => fault.provider === provider && at >= from && at < to)?.fault;
+}
 
 /** A fault without restrictions. */
 const always = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: Number.POSITIVE_INFINITY, probability: null };

@@ -85,7 +85,7 @@ export function agrees(expected: Expected, actual: Outcome, groups: Groups = new
 }
 
 /** The number of attempts until the first difference; null without one. */
-function firstDifference(expected: Expected, actual: Outcome, groups: Groups): number | null {
+export function firstDifference(expected: Expected, actual: Outcome, groups: Groups): number | null {
   const groupOf = (attempt: Attempt | undefined) => attempt && (groups.get(attempt.provider) ?? attempt.provider);
   const length = Math.max(expected.attempts.length, actual.attempts.length);
   for (let index = 0; index < length; index += 1) {
@@ -144,10 +144,11 @@ export class Differences {
     const at = firstDifference(expected, actual, this.#groups);
     const { fault = null, stream = false } = actual;
     if (at === null && fault === null) return true;
-    if (at === null) this.#add(index, { ...receivedDifference(expected, actual, statusOf), stream });
+    if (at === null) this.#add(index, { ...receivedDifference(expected, actual, statusOf), stream, second: null });
     else {
       const kind = at === Math.max(expected.attempts.length, actual.attempts.length) ? 'end' : 'calls';
-      for (const difference of differencesFrom(at, expected, actual, statusOf)) this.#add(index, { ...difference, kind, stream });
+      for (const difference of differencesFrom(at, expected, actual, statusOf))
+        this.#add(index, { ...difference, kind, stream, second: null });
     }
     return false;
   }
@@ -164,7 +165,7 @@ export class Differences {
 }
 
 /** A difference of what the caller got, behind the last failure. */
-function receivedDifference(expected: Expected, actual: Outcome, statusOf: StatusOf) {
+export function receivedDifference(expected: Expected, actual: Outcome, statusOf: StatusOf) {
   const failed = expected.attempts.findLastIndex(({ condition }) => condition !== null);
   const last = failed === -1 ? expected.attempts.length - 1 : failed;
   const { provider, condition } = expected.attempts[last]!;
@@ -186,7 +187,7 @@ type StatusOf = (attempt: number) => number | null;
  * The differences behind the first `at` attempts, which are the same. Where the gateway called the same providers in the
  * same order, but some of them not as often, each of those has a difference of its own.
  */
-function* differencesFrom(at: number, expected: Expected, actual: Outcome, statusOf: StatusOf) {
+export function* differencesFrom(at: number, expected: Expected, actual: Outcome, statusOf: StatusOf) {
   const condition = at === 0 ? null : expected.attempts[Math.min(at, expected.attempts.length) - 1]!.condition;
   const said = runsOf(expected.attempts);
   const done = runsOf(actual.attempts);
@@ -224,7 +225,8 @@ function differenceAt(at: number, expected: Expected, actual: Outcome, statusOf:
   return { provider, condition, expected: said, actual: done, sentence };
 }
 
-const courseOf = (attempts: readonly Attempt[], served_by: string | null): Course => ({
+/** Calls as a result shows them. */
+export const courseOf = (attempts: readonly Attempt[], served_by: string | null): Course => ({
   calls: runsOf(attempts).map(({ provider, calls }) => ({ provider, calls })),
   served_by,
 });

@@ -2,7 +2,8 @@ import { type Fault, faultOf } from '../../kit/errors.ts';
 import type { ChainDefinition } from '../model/chain.ts';
 import { maxPrompts, type TestRequest } from '../model/test.ts';
 import type { Timeline, TimelineRequest } from '../model/timeline.ts';
-import { canFailWith } from './conditions.ts';
+import { canFailWith, isOfStream } from './conditions.ts';
+import { shapeFaults, shapesOf } from './shapes.ts';
 import type { FinishedPrompt } from './statistics.ts';
 import { listed } from './wording.ts';
 
@@ -21,7 +22,8 @@ export interface OutSpan extends Span {
 export const promptsOf = ({ rate_per_minute, seconds }: TimelineRequest): number => Math.ceil((rate_per_minute * seconds) / 60);
 
 /** When a prompt of a timeline begins, in milliseconds. */
-export const startOf = ({ rate_per_minute }: TimelineRequest, index: number): number => (index * 60_000) / rate_per_minute;
+export const startOf = ({ rate_per_minute }: Pick<TimelineRequest, 'rate_per_minute'>, index: number): number =>
+  (index * 60_000) / rate_per_minute;
 
 /** The faults of a request's timeline. */
 export function timelineFaults({ providers }: ChainDefinition, request: TestRequest): Fault[] {
@@ -29,12 +31,12 @@ export function timelineFaults({ providers }: ChainDefinition, request: TestRequ
   if (!timeline) return [];
   const found: Fault[] = [];
   const fault = (field: string, rest: string) => found.push(faultOf(field, rest));
-  if (mode === 'rehearsal')
-    fault('timeline', 'is not possible in a rehearsal, whose scenes do not share the memory of the gateway; it needs the mode simulate.');
-  else if ((mode ?? 'simulate') !== 'simulate') fault('timeline', 'is only for the mode simulate, where time is virtual.');
+  if (mode === 'drill' || mode === 'live')
+    fault('timeline', 'is only for the modes simulate, where time is virtual, and rehearsal, where no call costs money.');
   for (const field of ['faults', 'preset', 'prompt_count'] as const)
     if (request[field] !== undefined && request[field] !== null)
       fault(field, 'cannot be given together with timeline, which has its own plan and number of prompts.');
+  const isWhole = mode === 'rehearsal' && shapeFaults(request).length === 0 && shapesOf(request).every(({ stream }) => !stream);
   const prompts = promptsOf(timeline);
   if (prompts > maxPrompts)
     fault(
@@ -47,17 +49,26 @@ export function timelineFaults({ providers }: ChainDefinition, request: TestRequ
     if (named === undefined)
       fault(`${at}.provider`, `names no provider of this chain; its providers are ${listed(providers.map(({ name }) => name))}.`);
     else if (!canFailWith(named, condition)) fault(`${at}.condition`, `can't be ${condition} at ${provider}, which has no first_token_ms.`);
+    else if (isWhole && isOfStream(condition))
+      fault(`${at}.condition`, `is ${condition}, which only a streamed answer can have; set stream.`);
     if (to_s <= from_s) fault(`${at}.to_s`, 'must be greater than from_s; the second to_s is no longer part of the outage.');
     if (from_s >= timeline.seconds) fault(`${at}.from_s`, `must be less than seconds, which is ${timeline.seconds}.`);
   }
   return found;
 }
 
+/** The prompts of a timeline in order, the times in which providers were left out, and when prompts began if that was not as planned. */
+interface PlayedTimeline {
+  readonly prompts: readonly FinishedPrompt[];
+  readonly outs: readonly OutSpan[];
+  readonly begins?: (index: number) => number;
+}
+
 /** What a timeline did, from its prompts in order and the times in which providers were left out. Pure. */
 export function timelineOf(
   { providers }: ChainDefinition,
   request: TimelineRequest,
-  { prompts, outs }: { prompts: readonly FinishedPrompt[]; outs: readonly OutSpan[] },
+  { prompts, outs, begins = (index) => startOf(request, index) }: PlayedTimeline,
 ): Timeline {
   const nameOf = (provider: number) => providers[provider]!.name;
   const rows = new Map<number, Timeline['seconds'][number]>();
@@ -72,7 +83,7 @@ export function timelineOf(
   let [cost, failedAt, backAt]: [number | null, number | null, number | null] = [0, null, null];
   const ofFirst: { at: number; failed: boolean }[] = [];
   for (const { result } of prompts) {
-    const start = startOf(request, result.index);
+    const start = begins(result.index);
     const row = rowAt(start);
     if (!result.success) row.failed += 1;
     else if (result.attempts.length > 1) row.slow += 1;
@@ -104,6 +115,8 @@ export function timelineOf(
   const end = request.seconds * 1000;
   const alone = away.length === 0 ? [] : away.reduce(common, [{ from: 0, to: end }]);
   return {
+    rate_per_minute: request.rate_per_minute,
+    outages: request.outages,
     seconds: [...rows.values()].sort((one, other) => one.second - other.second),
     only_last: alone.map(({ from, to }) => ({ from_s: inSeconds(from), to_s: inSeconds(to) })),
     first_back_s: backAt === null ? null : inSeconds(backAt),

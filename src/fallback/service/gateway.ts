@@ -3,7 +3,8 @@ import { type Fault, invalid, invalidRequest } from '../../kit/errors.ts';
 import type { RandomSource } from '../../kit/id.ts';
 import { duration } from '../../kit/wording.ts';
 import { type ChainDefinition, type Provider, providerDefaults } from '../model/chain.ts';
-import type { Gateway } from '../model/rehearsal.ts';
+import type { Expected, Gateway } from '../model/rehearsal.ts';
+import type { Received } from '../model/request.ts';
 import { type GatewayFormat, gatewayFormats, gatewayOf } from '../model/targets.ts';
 import type { Attempt, PromptResult } from '../model/test.ts';
 import { callProvider, ReceivedAnswer } from '../providers/calls.ts';
@@ -13,7 +14,7 @@ import type { CallResult } from '../providers/transport.ts';
 import { mayLeave } from '../rules/key-grants.ts';
 import type { Scene } from '../rules/plan.ts';
 import { faultOfReceived, receivedOf, sentShape } from '../rules/received.ts';
-import { expectedOf, marked } from '../rules/rehearsal.ts';
+import { expectedOf, marked, type Outcome } from '../rules/rehearsal.ts';
 import { filler, plainShape, type Shape } from '../rules/shapes.ts';
 import type { FinishedPrompt } from '../rules/statistics.ts';
 import { exportForRehearsal } from '../rules/targets/rehearsal.ts';
@@ -102,7 +103,8 @@ function headerText(config: unknown): string {
   return JSON.stringify(config).replace(/[^\x20-\x7e]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-interface GatewayRunDependencies {
+/** What the prompts of a rehearsal share. */
+export interface GatewayRunDependencies {
   gateway: CalledGateway;
   rehearsal: Rehearsal;
   live: Pick<LiveDependencies, 'outgoing' | 'clock' | 'now'>;
@@ -169,51 +171,105 @@ async function played(parts: GatewayRunDependencies, run: PromptRun, shape: Shap
 
 /** Sends a prompt to the gateway. `finish` records the comparison with what the chain says. */
 async function sent(
-  { gateway, rehearsal, live, random }: GatewayRunDependencies,
+  parts: GatewayRunDependencies,
   run: PromptRun,
   shape: Shape,
   expected: FinishedPrompt,
 ): Promise<{ agrees: boolean; finish: () => FinishedPrompt }> {
-  const { index, scene, seed, deadlineMs, signal, callSignal } = run;
+  const { rehearsal } = parts;
+  const { index } = run;
+  const said = expectedOf(expected.result);
+  const asked = await askGateway(parts, run, shape, { said, usualMs: 2 * expected.result.latency_ms });
+  const statusOf = (attempt: number) => expected.result.attempts[attempt]!.status_code;
+  const outcome = outcomeOf(asked, said, shape);
+  const finish = () => {
+    if (asked.problem !== undefined) rehearsal.markUnusable(asked.problem);
+    return finishedOf(run, asked, shape, {
+      said,
+      end: expected.end ?? 'rule',
+      ...rehearsal.compare(index, said, outcome, statusOf),
+    });
+  };
+  return { agrees: outcome.fault === null && rehearsal.agrees(said, outcome), finish };
+}
+
+/** What a gateway did with a prompt. */
+interface Asked {
+  readonly attempts: Attempt[];
+  readonly answer: CallResult;
+  readonly received: Received;
+  readonly elapsedMs: number;
+  /** Why the gateway is not usable; undefined if it is. */
+  readonly problem: string | undefined;
+}
+
+/** Sends a prompt to the gateway, and collects its calls. */
+export async function askGateway(
+  { gateway, rehearsal, live, random }: GatewayRunDependencies,
+  { index, scene, seed, deadlineMs, signal, callSignal, prompt: text }: PromptRun,
+  shape: Shape,
+  { said, usualMs }: { readonly said: Expected; readonly usualMs: number },
+): Promise<Asked> {
   const bytes = Buffer.alloc(8);
   random(bytes);
   const mark = bytes.toString('hex');
-  const usualMs = Math.max(2 * expected.result.latency_ms, leastTimeoutMs);
-  const timeoutMs = Math.min(gateway.timeoutMs ?? usualMs, deadlineMs ?? Number.POSITIVE_INFINITY);
-  const said = expectedOf(expected.result);
+  const timeoutMs = Math.min(gateway.timeoutMs ?? Math.max(usualMs, leastTimeoutMs), deadlineMs ?? Number.POSITIVE_INFINITY);
   rehearsal.begin(mark, { index, scene, seed, expected: said });
   const begin = live.now();
   const { provider, key, headers } = gateway;
-  const prompt = shape.body === null ? marked(run.prompt, mark) : markedFiller(shape.body.length, mark);
-  const received = new ReceivedAnswer(live.now);
-  const asked = { provider, prompt, key, headers, shape, isGateway: true, timeoutMs, signal: callSignal, received };
+  const prompt = shape.body === null ? marked(text, mark) : markedFiller(shape.body.length, mark);
+  const receiving = new ReceivedAnswer(live.now);
+  const asked = { provider, prompt, key, headers, shape, isGateway: true, timeoutMs, signal: callSignal, received: receiving };
   const answer = await callProvider(live, asked);
-  const elapsed = live.now() - begin;
+  const elapsedMs = live.now() - begin;
   // Calls that the gateway makes after its answer are calls of this prompt as well.
   await pauseFor(settleMs, signal);
   const attempts = rehearsal.end(mark);
   callSignal.throwIfAborted();
   signal.throwIfAborted();
-  const problem = problemOf(answer, attempts, timeoutMs, shape.stream);
-  const success = answer.condition === null;
-  const served_by = success ? (attempts.find(({ condition }) => condition === null)?.provider ?? null) : null;
-  const statusOf = (attempt: number) => expected.result.attempts[attempt]!.status_code;
-  const got = receivedOf(received.answer?.(), {
-    status: received.status,
+  const received = receivedOf(receiving.answer?.(), {
+    status: receiving.status,
     error: answer.error,
-    time_to_first_token_ms: received.firstContentAt === null ? null : rounded(received.firstContentAt - begin),
+    time_to_first_token_ms: receiving.firstContentAt === null ? null : rounded(receiving.firstContentAt - begin),
   });
-  const fault = faultOfReceived(said, success, got, shape);
+  return { attempts, answer, received, elapsedMs, problem: problemOf(answer, attempts, timeoutMs, shape.stream) };
+}
+
+const servedBy = ({ answer, attempts }: Asked): string | null =>
+  answer.condition === null ? (attempts.find(({ condition }) => condition === null)?.provider ?? null) : null;
+
+/** How a prompt ended, beside what the chain says of it. */
+export function outcomeOf(asked: Asked, said: Expected, shape: Shape): Outcome & { readonly fault: string | null } {
+  const { attempts, answer, received } = asked;
+  const success = answer.condition === null;
   // Why a gateway fails where no provider does is not said by its calls.
   const isHealthy = said.attempts.every(({ condition }) => condition === null);
-  const outcome = { attempts, served_by, success, stream: shape.stream, fault, reason: isHealthy ? answer.error : null };
-  const measured = { index, scenario: scene.name, success, served_by, latency_ms: rounded(elapsed), error: answer.condition };
-  const finish = () => {
-    if (problem !== undefined) rehearsal.markUnusable(problem);
-    const shown = { request: sentShape(shape), received: got, expected: said, ...rehearsal.compare(index, said, outcome, statusOf) };
-    return { scene, end: success ? null : (expected.end ?? ('rule' as const)), result: resultOf(measured, attempts, shown) };
+  const fault = faultOfReceived(said, success, received, shape);
+  return { attempts, served_by: servedBy(asked), success, stream: shape.stream, fault, reason: isHealthy ? answer.error : null };
+}
+
+/** What the chain says about a finished prompt, and how it would end. */
+interface Judged extends ComparedFlags {
+  readonly said: Expected;
+  readonly end: NonNullable<FinishedPrompt['end']>;
+}
+
+type ComparedFlags = Pick<Compared, 'agrees' | 'tested'>;
+
+/** The finished prompt, with what the gateway did. */
+export function finishedOf({ index, scene }: PromptRun, asked: Asked, shape: Shape, { said, end, ...compared }: Judged): FinishedPrompt {
+  const { attempts, answer, received, elapsedMs } = asked;
+  const success = answer.condition === null;
+  const measured = {
+    index,
+    scenario: scene.name,
+    success,
+    served_by: servedBy(asked),
+    latency_ms: rounded(elapsedMs),
+    error: answer.condition,
   };
-  return { agrees: fault === null && rehearsal.agrees(said, outcome), finish };
+  const shown = { request: sentShape(shape), received, expected: said, ...compared };
+  return { scene, end: success ? null : end, result: resultOf(measured, attempts, shown) };
 }
 
 const rounded = (ms: number) => Math.round(ms * 100) / 100;

@@ -17,6 +17,7 @@ import { leftOutSentence, requireRehearsable } from '../rules/targets/rehearsal.
 import { listed } from '../rules/wording.ts';
 import { gatewayRun, prepareGateway } from './gateway.ts';
 import { type LiveDependencies, requireLive, transportFor } from './live.ts';
+import { maxOpenPrompts, OutageRun } from './outage-run.ts';
 import { TestRecord } from './record.ts';
 import { Rehearsal } from './rehearsal.ts';
 import { fakeBase, type RehearsalTokens } from './rehearsal-tokens.ts';
@@ -45,6 +46,8 @@ export interface RehearsalOptions {
   atOnce: number;
   /** The balanced groups of the gateway, whose providers may stand for one another. */
   groups: Groups;
+  /** How often a provider is drawn in its group, in proportion to the others; 1 if it is not listed. */
+  weights?: ReadonlyMap<string, number>;
   /** The configuration for a header of the gateway instead of the chain's export; undefined for the export. */
   config?: () => unknown;
 }
@@ -63,6 +66,7 @@ interface ModeOptions {
   readonly run: Pick<Run, 'transport' | 'atOnce' | 'play'>;
   readonly assumptions: string[];
   readonly rehearsing?: Rehearsing;
+  readonly timeline?: OutageRun;
 }
 
 /**
@@ -103,7 +107,7 @@ export async function prepare(
     assumptions: [...prepared.assumptions, ...idleFaults(request, plan)],
   };
   const prompts = request.prompts ?? [defaultPrompt];
-  const timeline = request.timeline ? new TimelineRun(request.timeline) : undefined;
+  const timeline = prepared.timeline ?? (request.timeline ? new TimelineRun(request.timeline) : undefined);
   const record = new TestRecord(head, { rehearsal: rehearsing?.rehearsal, timeline });
   const play = timeline && { play: (one: PromptRun) => timeline.play(one, prompts) };
   const run = { engine, plan, count, prompts, seed, deadlineMs, ...prepared.run, ...play };
@@ -150,10 +154,14 @@ async function rehearsalParts(stored: Chain, request: TestRequest, origin: strin
     ...live,
     config: parts.rehearsal.config,
   });
-  const rehearsal = new Rehearsal(engine, live.now, parts.rehearsal.groups);
-  const play = gatewayRun({ gateway, rehearsal, live, random });
-  const run = { transport: instantSimulation, atOnce: parts.rehearsal.atOnce, play };
-  return { chain, engine, plan, run, assumptions: left.map(leftOutSentence), rehearsing: { token, rehearsal } };
+  const { groups, weights, atOnce } = parts.rehearsal;
+  const timeline = request.timeline ?? undefined;
+  const rehearsal = new Rehearsal(engine, live.now, { groups, ...(weights && { weights }), ...(timeline && { timeline }) });
+  const common = { chain, engine, plan, assumptions: left.map(leftOutSentence), rehearsing: { token, rehearsal } };
+  const toGateway = { gateway, rehearsal, live, random };
+  if (rehearsal.outages === undefined) return { ...common, run: { transport: instantSimulation, atOnce, play: gatewayRun(toGateway) } };
+  const run = { transport: instantSimulation, atOnce: maxOpenPrompts };
+  return { ...common, run, timeline: new OutageRun(toGateway, rehearsal.outages) };
 }
 
 /** The most calls for one prompt. @throws ServiceError 400 if all prompts could make too many */

@@ -1,5 +1,5 @@
 import type { PromptResult, TestProgress, TestResult, TestStatus } from '../model/test.ts';
-import type { TimelineRun } from '../providers/timeline.ts';
+import type { Timeline } from '../model/timeline.ts';
 import type { Engine } from '../rules/engine.ts';
 import { type FinishedPrompt, Tally } from '../rules/statistics.ts';
 import { judge } from '../rules/verdict.ts';
@@ -31,6 +31,12 @@ const shownAttempts = 100;
 /** The most bytes of a result's prompts with their attempts. Further prompts only have the number of their attempts. */
 const maxPromptBytes = 16 * 1024 * 1024;
 
+/** What happened in a test with a timeline, and in a rehearsal what the chain says; null until all prompts have finished. */
+interface PlayedTimelines {
+  readonly timeline: Timeline | null;
+  readonly expected?: Timeline | null;
+}
+
 /** A running test: its result so far, and its finished prompts. */
 export class TestRecord {
   /** The result without its prompts. Its figures and its progress are those of the start. */
@@ -42,11 +48,11 @@ export class TestRecord {
   #bytes = 0;
   #stored = 0;
 
-  readonly #timeline: Pick<TimelineRun, 'timeline'> | undefined;
+  readonly #timeline: PlayedTimelines | undefined;
 
   constructor(
     { id, chain_id, chain_version, chain, findings, assumptions, ...parameters }: TestParameters,
-    { rehearsal, timeline }: { rehearsal?: Rehearsal | undefined; timeline?: Pick<TimelineRun, 'timeline'> | undefined } = {},
+    { rehearsal, timeline }: { rehearsal?: Rehearsal | undefined; timeline?: PlayedTimelines | undefined } = {},
   ) {
     const { prompt_count } = parameters;
     this.#rehearsal = rehearsal;
@@ -70,6 +76,7 @@ export class TestRecord {
       checks: [],
       ...rehearsal?.figures(),
       ...(timeline && { timeline: null }),
+      ...(timeline && rehearsal && { expected_timeline: null }),
       chain,
       findings,
     };
@@ -101,8 +108,11 @@ export class TestRecord {
     const { mode, preset } = this.head;
     const rehearsed = this.#rehearsal && { ...this.#rehearsal.figures().agreement, problem: this.#rehearsal.problem };
     const judged = judge({ engine, mode, preset, tally: this.#tally, slackMs, rehearsed });
-    const timeline = this.#timeline && { timeline: this.#timeline.timeline };
-    Object.assign(this.head, { status: 'completed', error: rehearsed?.problem ?? null, ...judged, ...timeline });
+    const timelines = this.#timeline && {
+      timeline: this.#timeline.timeline,
+      ...(this.#rehearsal && { expected_timeline: this.#timeline.expected ?? null }),
+    };
+    Object.assign(this.head, { status: 'completed', error: rehearsed?.problem ?? null, ...judged, ...timelines });
   }
 
   /** Ends the test before all prompts have finished. */

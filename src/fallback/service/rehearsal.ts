@@ -2,11 +2,13 @@ import { readJson } from '../../kit/json.ts';
 import { type ChainDefinition, maxProviders } from '../model/chain.ts';
 import type { Agreement, Difference, Expected } from '../model/rehearsal.ts';
 import type { Attempt } from '../model/test.ts';
+import type { TimelineRequest } from '../model/timeline.ts';
 import { type FakeCall, type FakeReaction, fakeModels, fakeOperation, fakeReaction, fakeRefusal, fakeUnknown } from '../providers/fake.ts';
 import { ofStream } from '../rules/conditions.ts';
 import { type Engine, matchingRule } from '../rules/engine.ts';
 import { playedKind } from '../rules/kinds.ts';
-import { faultAt, type InjectedFault, type Scene } from '../rules/plan.ts';
+import { OutageComparison } from '../rules/outages.ts';
+import { faultAt, type InjectedFault, outagesOf, type Scene } from '../rules/plan.ts';
 import { refusalOf } from '../rules/published-params.ts';
 import { agrees, Differences, failuresOfGroup, type Groups, isTested, marksIn, type Outcome } from '../rules/rehearsal.ts';
 import { argumentsFor, toolOf } from '../rules/shapes.ts';
@@ -41,6 +43,14 @@ export interface FakeExchange {
 interface Call extends Pick<Attempt, 'provider' | 'model_id' | 'status_code' | 'condition' | 'injected'> {
   readonly start: number;
   end: number | null;
+}
+
+/** Outages in time: the failures of the fake providers follow the clock, and gateways remember them. */
+export interface RehearsedOutages {
+  readonly request: TimelineRequest;
+  readonly comparison: OutageComparison;
+  /** The time since the first prompt, in milliseconds. */
+  elapsed(): number;
 }
 
 /** Whether a gateway did in a prompt what the chain says, and whether that tests something. */
@@ -86,13 +96,15 @@ export class Rehearsal {
   #strayCalls = 0;
   #inProgress = 0;
   #problem: string | null = null;
+  readonly outages: RehearsedOutages | undefined;
 
   /**
    * @param now a monotonic clock, in milliseconds
-   * @param groups the balanced groups of the gateway
+   * @param options the balanced groups of the gateway, and a timeline
    */
-  constructor(engine: Engine, now: () => number, groups: Groups = new Map()) {
+  constructor(engine: Engine, now: () => number, { groups = new Map(), weights, timeline }: RehearsalRun = {}) {
     this.#groups = groups;
+    this.outages = timeline && outagesFor(engine, now, timeline, { groups, ...(weights && { weights }) });
     this.#differences = new Differences(groups);
     this.#engine = engine;
     this.#now = now;
@@ -140,21 +152,34 @@ export class Rehearsal {
     prompt.counts.set(counted, nth + 1);
     prompt.calls.push(call);
     this.#releases.add(release);
-    const done = () => {
-      call.end ??= this.#now();
+    const done = (fault?: InjectedFault) => {
       this.#releases.delete(release);
+      if (call.end !== null) return;
+      call.end = this.#now();
+      const { condition, status_code } = call;
+      const end = this.outages?.elapsed() ?? 0;
+      this.outages?.comparison.failed({
+        prompt: prompt.index,
+        provider,
+        condition,
+        status_code,
+        end,
+        retry_after_ms: fault?.retry_after_ms ?? null,
+      });
     };
     if (index === -1 || operation === undefined) {
       Object.assign(call, { status_code: 404, condition: 'invalid_request' });
-      return { reaction: fakeUnknown(index === -1 ? `provider ${provider} in this chain` : `path ${path}`), latencyMs: 0, done };
+      const reaction = fakeUnknown(index === -1 ? `provider ${provider} in this chain` : `path ${path}`);
+      return { reaction, latencyMs: 0, done: () => done() };
     }
     const { model_id, timeout_ms } = providers[index]!;
     const refusal = refusalOf(providers[index]!, operation, request.body);
     if (refusal !== undefined) {
       Object.assign(call, { model_id, status_code: refusal.status, condition: 'unsupported_request' });
-      return { reaction: fakeRefusal(refusal), latencyMs: 0, done };
+      return { reaction: fakeRefusal(refusal), latencyMs: 0, done: () => done() };
     }
-    const fault = this.#faultOf(prompt, index, nth);
+    const fault =
+      this.outages === undefined ? this.#faultOf(prompt, index, nth) : this.outages.comparison.faultNow(index, this.outages.elapsed());
     const reaction = fakeReaction(asked, fault);
     const latencyMs = fault?.inStream === undefined ? (fault?.latency_ms ?? 0) : 0;
     const isSilent = reaction === 'silence' || latencyMs > timeout_ms;
@@ -166,7 +191,7 @@ export class Rehearsal {
       condition: isSilent && !isLate ? 'timeout' : (fault?.condition ?? null),
       injected: fault !== undefined,
     });
-    return { reaction, latencyMs, done };
+    return { reaction, latencyMs, done: () => done(fault) };
   }
 
   /** The failure of the `nth` call of a provider, or of its balanced group as far as the chain calls it. */
@@ -235,6 +260,12 @@ export class Rehearsal {
     return { agrees: isSame, tested };
   }
 
+  /** Counts a prompt of a timeline, which was compared with what the chain says. */
+  count(index: number, isSame: boolean): void {
+    this.#prompts += 1;
+    if (!isSame) this.#differing.add(index);
+  }
+
   /** Counts a prompt that was not sent. */
   leaveOut(): void {
     this.#prompts += 1;
@@ -255,20 +286,46 @@ export class Rehearsal {
   figures(): { agreement: Agreement; differences: Difference[] } {
     const late = [...this.#late].map(([provider, calls]) => lateDifference(provider, calls));
     const differing = new Set([...this.#differing, ...[...this.#late.values()].flatMap(({ prompts }) => [...prompts])]).size;
+    // Outages that no call has met test nothing.
+    const { request, comparison } = this.outages ?? {};
+    const isIdle = request !== undefined && request.outages.length > 0 && comparison?.hasFailed === false;
+    const untested = isIdle ? this.#prompts - differing : this.#untested;
     const agreement = {
       prompts: this.#prompts,
-      agreeing: Math.max(this.#prompts - differing - this.#untested, 0),
+      agreeing: Math.max(this.#prompts - differing - untested, 0),
       differing,
-      not_tested: this.#untested,
+      not_tested: untested,
       stray_calls: this.#strayCalls,
     };
-    return { agreement, differences: [...this.#differences.items, ...late] };
+    return { agreement, differences: [...(comparison?.items ?? []), ...this.#differences.items, ...late] };
   }
 
   /** Ends the calls in progress. */
   close(): void {
     for (const release of this.#releases) release();
   }
+}
+
+/** What a rehearsal has to know besides its chain. */
+interface RehearsalRun {
+  readonly groups?: Groups;
+  readonly weights?: ReadonlyMap<string, number>;
+  readonly timeline?: TimelineRequest;
+}
+
+/** The outages of a timeline that begins when its time is asked for first. */
+function outagesFor(
+  engine: Engine,
+  now: () => number,
+  request: TimelineRequest,
+  options: Pick<RehearsalRun, 'weights'> & { readonly groups: Groups },
+): RehearsedOutages {
+  let begin: number | undefined;
+  const elapsed = () => {
+    begin ??= now();
+    return now() - begin;
+  };
+  return { request, comparison: new OutageComparison(engine, { ...options, faultAt: outagesOf(engine.chain, request) }), elapsed };
 }
 
 const answered = (reaction: FakeReaction): FakeExchange => ({ reaction, latencyMs: 0, done: () => undefined });
@@ -280,6 +337,7 @@ function lateDifference(provider: string, { calls, prompts }: LateCalls): Differ
     condition: null,
     kind: 'calls',
     stream: null,
+    second: null,
     expected: { calls: [], served_by: null },
     actual: { calls: [{ provider, calls }], served_by: null },
     prompts: prompts.size,

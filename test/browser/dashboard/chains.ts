@@ -55,6 +55,48 @@ export function chainTests(dashboard: () => Dashboard): void {
     await page.getByRole('link', { name: 'the next one' }).waitFor();
   });
 
+  test('removing a provider that a rule leads to says what becomes of the rule [F115]', async (t) => {
+    const providers = ['first', 'second', 'third'].map((name) => ({ name, model_id: `openai/${name}` }));
+    const fallback_rules = [{ condition: 'timeout', action: 'failover', providers: ['first'], to: ['third'] }];
+    const id = await dashboard().chain({ name: 'led', providers, fallback_rules });
+    const page = await dashboard().open(t, `/chains/${id}/edit`);
+    await button(page, 'Remove provider third').click();
+    await page.getByText('Rule 1 led to third alone; it now goes on in the order of the chain.').waitFor();
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/toast.png` });
+    await assertAccessible(page);
+    await button(page, 'Save').click();
+    await heading(page, 'led').waitFor();
+    assert.equal((await read(id)).fallback_rules[0].to, null);
+  });
+
+  test('a cool-down is edited for the chain and for a provider, with faults beside its fields [F125]', async (t) => {
+    const id = await dashboard().chain({ name: 'cooled' });
+    const page = await dashboard().open(t, `/chains/${id}/edit`);
+    const own = page.getByRole('group', { name: /^Cool-down: how many failures/ });
+    await own.getByLabel('Allowed failures').fill('3');
+    await own.getByLabel('Counted within').fill('60000');
+    await button(page, 'Save').click();
+    await own.getByText(/^Is required|^Must be|required/).first().waitFor();
+    await own.getByLabel('Left out for').fill('30');
+    await own.getByLabel('Choose the failures that count').check();
+    await own.getByLabel('rate limit').uncheck();
+    await button(page, 'More fields of provider gpt-4o').click();
+    const ofProvider = page.getByRole('group', { name: /^Its own cool-down/ });
+    for (const [label, value] of Object.entries({ 'Allowed failures': '0', 'Counted within': '1000', 'Left out for': '5' }))
+      await ofProvider.getByLabel(label).fill(value);
+    await assertAccessible(page);
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/cooldown-1280.png`, fullPage: true });
+    await page.setViewportSize({ width: 320, height: 900 });
+    await assertFits(page);
+    if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/cooldown-320.png`, fullPage: true });
+    await button(page, 'Save').click();
+    await heading(page, 'cooled').waitFor();
+    const { cooldown, providers } = await read(id);
+    assert.deepEqual([cooldown.allowed_fails, cooldown.window_ms, cooldown.seconds], [3, 60_000, 30]);
+    assert.ok(!cooldown.conditions.includes('rate_limit') && cooldown.conditions.includes('timeout'));
+    assert.deepEqual(providers[0].cooldown, { allowed_fails: 0, window_ms: 1000, seconds: 5, conditions: null });
+  });
+
   test('nothing that was entered for one chain is shown for another', async (t) => {
     const page = await dashboard().open(t, '/chains');
     const show = async (name: string, id: string) => {

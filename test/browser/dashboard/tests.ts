@@ -252,6 +252,42 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     await assertFits(page);
   });
 
+  test('outages in time are a strip for each provider, read by keyboard, pointer and as a table, in both schemes and on a phone [F124]', async (t) => {
+    const id = await dashboard().chain({ name: 'timed', cooldown: { allowed_fails: 0, window_ms: 30_000, seconds: 30 } });
+    const outages = [{ provider: 'gpt-4o', from_s: 10, to_s: 70, condition: 'server_error' }];
+    const body = { seed: 1, timeline: { rate_per_minute: 60, seconds: 120, outages } };
+    const test_ = await dashboard().run(id, body);
+    const page = await dashboard().open(t, `/results/${test_}`);
+    await heading(page, /Test of timed/).waitFor();
+    const chart = page.getByRole('region', { name: 'What the chain does', exact: true });
+    await chart.getByText('0 s: gpt-4o answers').waitFor();
+    const slider = page.getByRole('slider', { name: 'Second' });
+    for (let second = 0; second < 10; second += 1) await slider.press('ArrowRight');
+    assert.match(
+      (await slider.getAttribute('aria-valuetext'))!,
+      /^10 s: gpt-4o fails: server error, .*claude answers; left out: gpt-4o until 4\d/,
+    );
+    await chart.getByText(/^10 s: gpt-4o fails: server error/).waitFor();
+    const strip = chart.locator('svg').first();
+    const { width, height } = (await strip.boundingBox())!;
+    await strip.hover({ position: { x: (width * 20.5) / 120, y: height / 2 } });
+    await chart.getByText(/^20 s: claude answers; left out: gpt-4o/).waitFor();
+    await chart.getByText(/^gpt-4o answered again at 7\d/).waitFor();
+    await page.getByText('What the chain does, as a table').click();
+    const rows = page.getByRole('table', { name: 'What the chain does, by seconds' }).getByRole('row');
+    assert.match((await rows.nth(1).textContent())!, /^0 to 9gpt-4o answers$/);
+    await assertAccessible(page);
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const size of [1280, 320]) {
+        await page.setViewportSize({ width: size, height: 900 });
+        await assertFits(page);
+        await assertAccessible(page);
+        if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/timeline-${colorScheme}-${size}.png`, fullPage: true });
+      }
+    }
+  });
+
   test("the history lists a chain's tests, newest first, and compares two of them", async (t) => {
     const id = await dashboard().chain({ name: 'compared' });
     for (let older = 0; older < 19; older += 1) await dashboard().run(id, { preset: 'flap', prompt_count: 1 });

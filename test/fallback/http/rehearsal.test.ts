@@ -59,6 +59,7 @@ async function rehearsed(
     firstTokenMs: 300,
     idleMs: 300,
     protocol: name === 'claude' ? ('anthropic' as const) : ('openai' as const),
+    ...(changes.cooldown === undefined ? {} : { cooldownMs: 60_000 }),
   }));
   return { id, gateway: await startGateway(t, upstreams, flaw) };
 }
@@ -194,6 +195,56 @@ describe('A rehearsal', () => {
       assert.equal(result.differences![0]!.stream, true);
     });
   }
+
+  const outage = { rate_per_minute: 600, seconds: 2, outages: [{ provider: 'gpt-4o', from_s: 0, to_s: 2, condition: 'auth_error' }] };
+  const cooled = { cooldown: { allowed_fails: 0, window_ms: 60_000, seconds: 60 } };
+
+  test('with outages sends its prompts in time, and the memory of a gateway agrees with the cool-downs of the chain [F122, F123]', async (t) => {
+    const { id, gateway } = await rehearsed(t, undefined, cooled);
+    const result = await rehearse(id, gateway, { timeline: outage });
+    assert.deepEqual([result.error, result.differences], [null, []]);
+    assert.deepEqual([result.preset, result.prompt_count, result.agreement!.agreeing], [null, 20, 20]);
+    assert.equal(result.verdict, 'pass');
+    const { seconds, first_back_s, outages } = result.timeline!;
+    assert.equal(seconds[0]!.calls.filter(({ provider }) => provider === 'gpt-4o').length, 1);
+    assert.deepEqual([seconds[1]!.out.map(({ provider }) => provider), seconds[1]!.failed, first_back_s], [['gpt-4o'], 0, null]);
+    assert.deepEqual([outages, result.expected_timeline!.outages], [outage.outages, outage.outages]);
+    assert.deepEqual(result.expected_timeline!.seconds[0]!.calls[0], { provider: 'gpt-4o', condition: 'auth_error' });
+  });
+
+  test('with outages names the second, the provider and the reason of a gateway that forgets a cool-down [F123]', async (t) => {
+    const { id, gateway } = await rehearsed(t, 'forgets a cool-down', cooled);
+    const result = await rehearse(id, gateway, { timeline: outage });
+    assert.equal(result.verdict, 'differs');
+    const [found, ...others] = result.differences!;
+    assert.equal(others.length, 0);
+    assert.deepEqual([found!.provider, found!.condition, found!.kind], ['gpt-4o', 'auth_error', 'cooldown']);
+    assert.ok(found!.second! <= 1 && found!.prompts > 5);
+    assert.match(
+      found!.sentence,
+      /^At [01](\.\d)? s, the gateway called gpt-4o, which the chain leaves out until 60(\.\d)? s since its auth_error at 0(\.\d)? s\.$/,
+    );
+  });
+
+  test('with outages of conditions of streams needs a stream, and prompts of several shapes are used in turn [F122]', async (t) => {
+    const { id, gateway } = await rehearsed(t, undefined, limited);
+    const timeline = { ...outage, seconds: 1, rate_per_minute: 60, outages: [{ ...outage.outages[0], to_s: 1, condition: 'interrupted' }] };
+    const body = { mode: 'rehearsal', gateway: { url: gateway.url }, timeline };
+    const refused = await service.call('POST', `/chains/${id}/test`, { body });
+    assert.equal(refused.status, 400, refused.text);
+    assert.equal(refused.body.field, 'timeline.outages.0.condition');
+    const both = await service.call('POST', `/chains/${id}/test?dry_run=true`, { body: { ...body, request: { stream: 'both' } } });
+    assert.equal(both.status, 200, both.text);
+  });
+
+  test('says that faults of streams mean nothing to the whole answers of a test [F133]', async (t) => {
+    const { id, gateway } = await rehearsed(t);
+    const faults = [{ provider: 'gpt-4o', after_chunks: 1, times: 1 }];
+    const assumed = async (request: object) => (await rehearse(id, gateway, { faults, request, prompt_count: 1 })).assumptions;
+    const sentence = 'A whole answer has no parts, so that faults.0 mean nothing to the prompts without a stream.';
+    assert.deepEqual(await assumed({ stream: false }), [sentence]);
+    assert.deepEqual(await assumed({ stream: true }), []);
+  });
 
   test('of a gateway that streams as the chain says agrees in every way in which a stream can go wrong, with and without streams [F135]', async (t) => {
     const { id, gateway } = await rehearsed(t, undefined, limited);

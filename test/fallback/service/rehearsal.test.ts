@@ -61,7 +61,7 @@ test('What fails is the call of a balanced group, whichever of its providers the
     [second, second],
     [second, first],
   ]) {
-    const rehearsal = new Rehearsal(engine, () => 0, groups);
+    const rehearsal = new Rehearsal(engine, () => 0, { groups });
     rehearsal.begin(mark, { index: 0, scene: twoFail, seed: 1, expected });
     for (const provider of [...drawn, third]) rehearsal.answerCall({ provider, path: 'v1/chat/completions', body }, () => undefined).done();
     const attempts = rehearsal.end(mark);
@@ -77,14 +77,12 @@ test('What fails is the call of a balanced group, whichever of its providers the
 });
 
 test('A scene in which a call should fail and none does tests nothing, and is counted apart [F102]', () => {
-  const rehearsal = new Rehearsal(
-    createEngine(define(threeProviders)),
-    () => 0,
-    new Map([
+  const rehearsal = new Rehearsal(createEngine(define(threeProviders)), () => 0, {
+    groups: new Map([
       ['a', 'group'],
       ['b', 'group'],
     ]),
-  );
+  });
   const expected = { served_by: 'b', attempts: [{ provider: 'a', condition: 'timeout' as const }] };
   const actual = { served_by: 'b', success: true, attempts: [{ provider: 'b', condition: null }] };
   assert.deepEqual(

@@ -25,6 +25,16 @@ describe('A chain that is edited', () => {
     );
   });
 
+  test('has the fields of its cool-downs as texts, and none where all are empty [F125]', () => {
+    const cooldown = { allowed_fails: 0, window_ms: 60_000, seconds: 30, conditions: ['timeout' as const] };
+    const draft = draftOf({ ...chain, cooldown, providers: [first, { ...second, cooldown: { ...cooldown, conditions: null } }] });
+    const sent = requestOf(draft);
+    assert.deepEqual([sent.cooldown, sent.providers.map((one) => one.cooldown)], [cooldown, [null, { ...cooldown, conditions: null }]]);
+    assert.equal(draft.cooldown.allowed_fails, '0');
+    assert.equal(requestOf({ ...draft, cooldown: { allowed_fails: '', window_ms: ' ', seconds: '', conditions: [] } }).cooldown, null);
+    assert.deepEqual(requestOf({ ...draft, cooldown: { ...draft.cooldown, seconds: 'x' } }).cooldown, { ...cooldown, seconds: 'x' });
+  });
+
   test('keeps its rules attached to a provider that is renamed', () => {
     let draft = draftOf(chain);
     for (const name of ['', 'n', 'ne', 'new ']) {

@@ -20,10 +20,8 @@ export interface RehearsedGateway {
   readonly memory?: {
     /** The sentence about an export that switches it off. */
     readonly note: string;
-    /** A user's file without it. */
+    /** A user's file, or an export, without it. */
     readonly without: (file: unknown) => unknown;
-    /** The configuration of an export, with it. */
-    readonly kept: (config: unknown) => unknown;
   };
   /** What it does with streamed answers otherwise than any chain, as far as it was measured; left out without such differences. */
   readonly ofStreams?: (chain: ChainDefinition) => readonly Reason[];
@@ -43,6 +41,8 @@ export interface RedirectedFile {
   readonly file: Readonly<Record<string, unknown>>;
   /** The model group of each provider that shares its group with others, by the name that an import gives the provider. */
   readonly groups: Groups;
+  /** How often each of them is drawn, in proportion to the others. */
+  readonly weights?: ReadonlyMap<string, number>;
   /** The model group of each provider, by that name. */
   readonly models: ReadonlyMap<string, string>;
   /** What else was changed, as sentences. */

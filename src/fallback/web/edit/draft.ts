@@ -1,6 +1,13 @@
 import { readJson } from '../../../kit/json.ts';
 import { counted } from '../../../kit/web/format.ts';
-import { type ChainRequest, type Params, type ProviderRequest, type RuleRequest, retryDefaults } from '../../model/chain.ts';
+import {
+  type ChainRequest,
+  type Condition,
+  type Params,
+  type ProviderRequest,
+  type RuleRequest,
+  retryDefaults,
+} from '../../model/chain.ts';
 import { listed } from '../../rules/wording.ts';
 
 /** A field that a rule always has in a draft. */
@@ -9,6 +16,7 @@ type RuleField<Name extends keyof RuleRequest> = NonNullable<RuleRequest[Name]>;
 const providerTexts = ['provider', 'api_base', 'api_key_env'] as const;
 const providerNumbers = ['timeout_ms', 'first_token_ms', 'idle_ms', 'max_tokens', 'input_cost_per_1m', 'output_cost_per_1m'] as const;
 const providerFields = ['name', 'model_id', ...providerTexts, ...providerNumbers] as const;
+export const cooldownNumbers = ['allowed_fails', 'window_ms', 'seconds'] as const;
 const retryNumbers = ['max_retries', 'wait_ms', 'max_wait_ms'] as const;
 
 /** A provider being edited: texts, empty for defaults. `key` identifies it while it is moved. */
@@ -20,7 +28,13 @@ export interface ProviderDraft extends Record<(typeof providerFields)[number], s
   params: string;
   /** Not editable here, but preserved. */
   metadata: Record<string, unknown>;
-  cooldown: ProviderRequest['cooldown'] & (object | null);
+  cooldown: CooldownDraft;
+}
+
+/** A cool-down being edited: texts; all empty for none. */
+export interface CooldownDraft extends Record<(typeof cooldownNumbers)[number], string> {
+  /** The failures that count; empty for the usual ones. */
+  conditions: readonly Condition[];
 }
 
 /** A rule being edited. */
@@ -44,8 +58,8 @@ export interface ChainDraft {
   description: string;
   providers: readonly ProviderDraft[];
   rules: readonly RuleDraft[];
+  cooldown: CooldownDraft;
   /** Not editable here, but preserved. */
-  cooldown: ChainRequest['cooldown'] & (object | null);
   metadata: Record<string, unknown>;
 }
 
@@ -59,13 +73,26 @@ const valuesOf = <Name extends string, T>(names: readonly Name[], read: (name: N
 
 const text = (value: string | number | null | undefined): string => (value === null || value === undefined ? '' : String(value));
 
+const cooldownDraft = (cooldown: ChainRequest['cooldown']): CooldownDraft => ({
+  ...valuesOf(cooldownNumbers, (name) => text(cooldown?.[name])),
+  conditions: cooldown?.conditions ?? [],
+});
+
+/** The cool-down for a request; null if all its fields are empty. */
+function cooldownRequest(draft: CooldownDraft): ChainRequest['cooldown'] & (object | null) {
+  if (cooldownNumbers.every((name) => draft[name].trim() === '') && draft.conditions.length === 0) return null;
+  // What is missing is refused by the service, which names its field.
+  const numbers = valuesOf(cooldownNumbers, (name) => numberOf(draft[name]) as number);
+  return { ...numbers, conditions: draft.conditions.length === 0 ? null : [...draft.conditions] };
+}
+
 const providerDraft = (provider: ProviderRequest): ProviderDraft => ({
   key: newKey(),
   ...valuesOf(providerFields, (name) => text(provider[name])),
   priority: provider.priority ?? null,
   params: Object.keys(provider.params ?? {}).length === 0 ? '' : JSON.stringify(provider.params, null, 2),
   metadata: provider.metadata ?? {},
-  cooldown: provider.cooldown ?? null,
+  cooldown: cooldownDraft(provider.cooldown),
 });
 
 const ruleDraft = (rule: RuleRequest, providers: readonly ProviderDraft[]): RuleDraft => ({
@@ -98,7 +125,7 @@ export function draftOf(chain: ChainRequest): ChainDraft {
     description: chain.description ?? '',
     providers,
     rules: (chain.fallback_rules ?? []).map((rule) => ruleDraft(rule, providers)),
-    cooldown: chain.cooldown ?? null,
+    cooldown: cooldownDraft(chain.cooldown),
     metadata: chain.metadata ?? {},
   };
 }
@@ -133,7 +160,7 @@ const providerRequest = (draft: ProviderDraft, index: number): ProviderRequest =
   ...valuesOf(providerNumbers, (name) => numberOf(draft[name])),
   params: paramsOf(draft.params),
   metadata: draft.metadata,
-  cooldown: draft.cooldown,
+  cooldown: cooldownRequest(draft.cooldown),
 });
 
 /** Whether a rule can fail over. */
@@ -170,7 +197,7 @@ export const requestOf = (draft: ChainDraft): ChainRequest => ({
   description: textOf(draft.description),
   providers: draft.providers.map(providerRequest),
   fallback_rules: draft.rules.map((rule) => ruleRequest(rule, draft.providers)),
-  cooldown: draft.cooldown,
+  cooldown: cooldownRequest(draft.cooldown),
   metadata: draft.metadata,
 });
 

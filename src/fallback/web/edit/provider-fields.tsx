@@ -8,6 +8,7 @@ import { toast } from '../../../kit/web/components/toasts.tsx';
 import { providerDefaults } from '../../model/chain.ts';
 import { apiBase, kindOfModel, usualKey } from '../../rules/kinds.ts';
 import type { RowProps } from './chain-form.ts';
+import { CooldownFields } from './cooldown-fields.tsx';
 import { changed, type ProviderDraft, removalNotes, withoutProvider } from './draft.ts';
 import styles from './fields.module.css';
 
@@ -50,7 +51,7 @@ export function ProviderFields({ row: provider, index, draft, onChange, faultOf,
   const bound = bind(provider, change, faultIn, (field) => onLeave(`${key}.${field}`));
   const placeholders = placeholdersOf(provider);
   const [opened, setOpened] = useState(false);
-  const open = opened || [...seldom, { name: 'params' }].some(({ name }) => faultIn(name) !== undefined);
+  const open = opened || [...seldom, { name: 'params' }, { name: 'cooldown' }].some(({ name }) => faultIn(name) !== undefined);
   function remove(): void {
     const notes = removalNotes(draft, key);
     if (notes.length > 0) toast({ text: notes.join(' '), tone: 'warn' });
@@ -74,6 +75,15 @@ export function ProviderFields({ row: provider, index, draft, onChange, faultOf,
           placeholder={'{"api_version": "2024-10-21"}'}
           hint="What the kind needs in exports, as JSON with LiteLLM’s names. A secret only as os.environ/NAME."
           {...bound('params')}
+        />
+      ) : null}
+      {open ? (
+        <CooldownFields
+          cooldown={provider.cooldown}
+          title="Its own cool-down (empty: the chain’s)"
+          onChange={(changes) => change({ cooldown: { ...provider.cooldown, ...changes } })}
+          faultIn={(field) => faultIn(`cooldown.${field}`)}
+          onLeave={(field) => onLeave(`${key}.cooldown.${field}`)}
         />
       ) : null}
       <div className={styles.rowActions}>

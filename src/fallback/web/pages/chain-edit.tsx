@@ -12,6 +12,7 @@ import { useChain, useMayWrite } from '../data/queries.ts';
 import { Assessment } from '../edit/assessment.tsx';
 import { type PartProps, useChainForm } from '../edit/chain-form.ts';
 import { Conflict } from '../edit/conflict.tsx';
+import { CooldownFields } from '../edit/cooldown-fields.tsx';
 import { type ChainDraft, draftOf, emptyDraft } from '../edit/draft.ts';
 import { LeaveGuard } from '../edit/leave-guard.tsx';
 import { ProviderPanel } from '../edit/provider-panel.tsx';
@@ -95,6 +96,13 @@ function NamePanel({ draft, onChange, faultOf, onLeave }: PartProps) {
         <TextField label="Name" {...bound('name')} />
         <TextArea label="Description" rows={2} placeholder="What the chain is for" {...bound('description')} />
       </Fields>
+      <CooldownFields
+        cooldown={draft.cooldown}
+        title="Cool-down: how many failures leave out a provider, also for later prompts (empty: none)"
+        onChange={(changes) => onChange((before) => ({ ...before, cooldown: { ...before.cooldown, ...changes } }))}
+        faultIn={(field) => faultOf(`cooldown.${field}`, `cooldown.${field}`)}
+        onLeave={(field) => onLeave(`cooldown.${field}`)}
+      />
     </Panel>
   );
 }

@@ -19,6 +19,7 @@ import { planName } from '../parts/plan-name.ts';
 import { PromptList } from '../parts/prompt-list.tsx';
 import { ResultCharts } from '../parts/result-charts.tsx';
 import { ScenarioGrid } from '../parts/scenario-grid.tsx';
+import { TimelineChart } from '../parts/timeline-chart.tsx';
 import { Verdict, verdictMeanings } from '../parts/verdict.tsx';
 import styles from './result.module.css';
 
@@ -60,6 +61,7 @@ export const ResultPage = byId(function ResultById({ id }) {
               {labelled(found.error)}
             </Callout>
           )}
+          <TimelineChart result={found} />
           {found.results.length === 0 ? null : <RehearsalComparison result={found} />}
           {found.status === 'running' && found.progress.done === 0 ? null : <Figures result={found} />}
           {found.results.length === 0 ? null : <Details result={found} />}

@@ -29,19 +29,24 @@ const labels: Readonly<Record<string, string>> = {
   respect_retry_after: 'Obey Retry-After',
   providers: 'Providers',
   fallback_rules: 'Rules',
+  cooldown: 'Cool-down',
+  allowed_fails: 'Allowed failures',
+  window_ms: 'Counted within',
+  seconds: 'Left out for',
 };
 
 /** The name of a field as the editor shows it: `providers.0.model_id` is `Provider 1 (Model)`. */
 function fieldName(path: string): string {
   const [first = '', position, field, ...rest] = path.split('.');
   if (position === undefined) return labels[first] ?? first;
+  if (first === 'cooldown') return `${labels.cooldown} (${labels[position] ?? position})`;
   const part = `${first === 'providers' ? 'Provider' : 'Rule'} ${Number(position) + 1}`;
   if (field === undefined) return part;
-  const inner = rest.filter((name) => !/^\d+$/.test(name));
+  const inner = rest.filter((name) => !/^\d+$/.test(name)).map((name) => labels[name] ?? name);
   return `${part} (${[labels[field] ?? field, ...inner].join(', ')})`;
 }
 
-const paths = /\b(?:providers|fallback_rules)\.\d+(?:\.[\w-]+)*/g;
+const paths = /\b(?:providers|fallback_rules)\.\d+(?:\.[\w-]+)*|\bcooldown\.\w+/g;
 
 /** Names of the API in sentences, by what the dashboard calls them. */
 const names = new Map<string, string>([

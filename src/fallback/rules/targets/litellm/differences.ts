@@ -132,7 +132,7 @@ function noteWithheld<D extends Imported>(findings: FindingList, { router, first
 function noteCooldowns<D extends Imported>(findings: FindingList, { router, chain }: Parts<D>): void {
   const waits =
     'LiteLLM leaves out a model for a while after certain failures, also in later prompts; a chain does so by its cooldown, and only in a timeline: in other tests it tries every provider anew for each prompt.';
-  findings.add('cooldowns', null, waits, { loss: true });
+  findings.add('memory', null, waits, { loss: true });
   for (const { deployment, outcomes } of chain) {
     const { group } = deployment;
     const isAlone = router.groups.get(group)!.length === 1;

@@ -16,11 +16,6 @@ export const litellmGateway: RehearsedGateway = {
       const { router_settings } = file as { router_settings?: object | null };
       return { ...file, router_settings: { ...router_settings, disable_cooldowns: true } };
     },
-    kept(config) {
-      const { router_settings, ...others } = config as { router_settings: Record<string, unknown> };
-      const { disable_cooldowns: _, ...kept } = router_settings;
-      return { ...others, router_settings: kept };
-    },
   },
   ofStreams: streamReasons,
   redirectFile,

@@ -76,7 +76,25 @@ export function redirectFile(value: unknown, base: string, { keepState, provider
     [...sizes].flatMap(([key, members]) => (members.length > 1 ? members.map(({ name }) => [name, key] as const) : [])),
   );
   const reasons = replaced.flatMap(({ entry, name }) => readOtherwise(name, modelOf(fieldsOf(entry.litellm_params)).kind ?? 'openai'));
-  return { file, groups, reasons, models: new Map(kept.map(({ name, group }) => [name, group.includes('*') ? name : group])), notes };
+  return {
+    file,
+    groups,
+    weights: weightsOf(kept),
+    reasons,
+    models: new Map(kept.map(({ name, group }) => [name, group.includes('*') ? name : group])),
+    notes,
+  };
+}
+
+/** How often LiteLLM draws each deployment: by the first of these parameters that one of its group has, else each as often. */
+function weightsOf(kept: readonly Named[]): Map<string, number> {
+  return new Map(
+    [...Map.groupBy(kept, ({ group }) => group).values()].flatMap((members) => {
+      const parameters = members.map(({ entry }) => fieldsOf(entry.litellm_params));
+      const by = ['weight', 'rpm', 'tpm'].find((name) => parameters.some((fields) => typeof fields[name] === 'number'));
+      return members.map(({ name }, index) => [name, by === undefined ? 1 : Number(parameters[index]![by] ?? 0)] as const);
+    }),
+  );
 }
 
 /** The name of the provider that an import makes of a deployment. */
