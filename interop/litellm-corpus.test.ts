@@ -7,9 +7,9 @@ import type { ChainRequest } from '../src/fallback/model/chain.ts';
 import { define } from '../src/fallback/rules/chain.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
 import { corpusOf, scenes, startInternet, unexplained } from './corpus.ts';
+import { isFull } from './extent.ts';
 import { startLitellm, startSceneRouter } from './litellm.ts';
 import { failures, healthyStreams, judge, type Model, streamFailures } from './scenes.ts';
-import { isFull } from './extent.ts';
 
 const files = corpusOf('litellm');
 const internet = await startInternet();

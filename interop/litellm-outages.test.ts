@@ -32,10 +32,26 @@ const policy = { allowed_fails: 3, allowed_fails_policy: { InternalServerErrorAl
 const scenes: Readonly<Record<string, Timed>> = {
   'one, none allowed': { models: 1, settings: { ...six, allowed_fails: 0 }, called: [10, 17, 24, 31, 38, 45], inCi: true },
   'one, one allowed': { models: 1, settings: { ...six, allowed_fails: 1 }, called: [10, 11, 18, 19, 26, 27, 34, 35, 42] },
-  'one, one allowed, a retry': { models: 1, settings: { ...six, allowed_fails: 1, num_retries: 1 }, called: [10, 10, 17, 17, 24, 24, 31, 31, 38, 38, 45] },
+  'one, one allowed, a retry': {
+    models: 1,
+    settings: { ...six, allowed_fails: 1, num_retries: 1 },
+    called: [10, 10, 17, 17, 24, 24, 31, 31, 38, 38, 45],
+  },
   'one, none allowed, retries': { models: 1, settings: { ...six, allowed_fails: 0, num_retries: 2 }, called: [10, 17, 24, 31, 38, 45] },
-  'one, three allowed by a policy': { models: 1, settings: { ...six, ...policy }, called: [10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33, 40], inCi: true },
-  'one, Retry-After': { models: 1, settings: { ...six, allowed_fails: 0 }, condition: 'rate_limit', retryAfter: 9, called: [10, 20, 30, 40], inCi: true },
+  'one, three allowed by a policy': {
+    models: 1,
+    settings: { ...six, ...policy },
+    called: [10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33, 40],
+    inCi: true,
+  },
+  'one, Retry-After': {
+    models: 1,
+    settings: { ...six, allowed_fails: 0 },
+    condition: 'rate_limit',
+    retryAfter: 9,
+    called: [10, 20, 30, 40],
+    inCi: true,
+  },
   'two, none allowed': { models: 2, settings: { ...six, allowed_fails: 0 }, inCi: true },
   'two, one allowed': { models: 2, settings: { ...six, allowed_fails: 1 } },
   'two, three allowed by a policy': { models: 2, settings: { ...six, ...policy } },
@@ -69,18 +85,35 @@ describe("LiteLLM's router leaves out models in outages as the imported chain sa
       const played = await router.play({
         ...{ config: JSON.stringify(value), group: 'a', every: 1, count: 60 },
         outages: [
-          { host: 'a0.test', from: 10, to: 40, status, text: JSON.stringify(errorOf('openai', condition)!.body), retry_after: retryAfter ?? null },
+          {
+            host: 'a0.test',
+            from: 10,
+            to: 40,
+            status,
+            text: JSON.stringify(errorOf('openai', condition)!.body),
+            retry_after: retryAfter ?? null,
+          },
         ],
       });
       for (const [prompt, { start, calls, answer }] of played.entries()) {
         const made = calls.map(({ host, at, failed }): MadeCall => {
           const end = at * 1000 + 1;
-          return { provider: nameOf(host), condition: failed ? condition : null, status_code: failed ? status : 200, start: at * 1000, end };
+          return {
+            provider: nameOf(host),
+            condition: failed ? condition : null,
+            status_code: failed ? status : 200,
+            start: at * 1000,
+            end,
+          };
         });
         for (const call of made)
           if (call.condition !== null) comparison.failed({ ...call, prompt, retry_after_ms: outage.retry_after_ms ?? null });
         const served_by = answer === null ? null : made.find((call) => call.condition === null)!.provider;
-        comparison.compare({ index: prompt, start: start * 1000, calls: made }, () => ({ attempts: made, served_by, success: answer !== null }));
+        comparison.compare({ index: prompt, start: start * 1000, calls: made }, () => ({
+          attempts: made,
+          served_by,
+          success: answer !== null,
+        }));
       }
       assert.deepEqual(
         comparison.items.map(({ sentence }) => sentence),
@@ -88,7 +121,9 @@ describe("LiteLLM's router leaves out models in outages as the imported chain sa
       );
       assert.ok(comparison.hasFailed);
       if (called === undefined) return;
-      const seconds = played.flatMap(({ calls }) => calls.filter(({ host, at }) => host === 'a0.test' && at >= 10).map(({ at }) => Math.floor(at)));
+      const seconds = played.flatMap(({ calls }) =>
+        calls.filter(({ host, at }) => host === 'a0.test' && at >= 10).map(({ at }) => Math.floor(at)),
+      );
       assert.deepEqual(seconds.slice(0, called.length), called);
     });
   }

@@ -132,8 +132,8 @@ export class OutageComparison {
     const isSame = (said: Said, outcome: Outcome) =>
       firstDifference(said.expected, outcome, this.#options.groups) === null && (outcome.fault ?? null) === null;
     if (isSame(exact, first) && this.#strayed(played, new Map()) === undefined) return { ...exact, agrees: true };
-    for (const shifts of this.#shifts(played)) {
-      const said = this.#said(played, shifts);
+    for (const [shifts, chosen] of this.#views(played)) {
+      const said = this.#said(played, shifts, chosen);
       if (this.#strayed(played, shifts) === undefined && isSame(said, outcomeOf(said.expected))) return { ...said, agrees: true };
     }
     this.#note(played, exact, first);
@@ -147,13 +147,13 @@ export class OutageComparison {
   }
 
   /** What the chain does with a prompt, where calls that it shares with the gateway end as they really did. */
-  #said({ index, start, calls }: PlayedPrompt, shifts: ReadonlyMap<number, number>): Said {
+  #said({ index, start, calls }: PlayedPrompt, shifts: ReadonlyMap<number, number>, chosen = start): Said {
     const { chain } = this.#engine;
     const { faultAt } = this.#options;
     const statuses: (number | null)[] = [];
     const attempts: Expected['attempts'] = [];
     const isOut = (at: number) => (provider: number) => this.#isOut(provider, at, shifts, index);
-    const position = firstPosition(this.#engine, isOut(start));
+    const position = firstPosition(this.#engine, isOut(chosen));
     if (position === undefined) return { expected: { served_by: null, attempts }, statuses };
     let at = start;
     for (let isShared = true; ; ) {
@@ -193,6 +193,12 @@ export class OutageComparison {
       if (span !== undefined) return { call, span };
     }
     return undefined;
+  }
+
+  /** How a gateway may see a prompt: the times that it takes for the present, and when it chose its first call, which is at last when it made it. */
+  *#views(played: PlayedPrompt): Generator<readonly [shifts: ReadonlyMap<number, number>, chosen: number]> {
+    const made = played.calls[0]?.start ?? played.start;
+    for (const shifts of this.#shifts(played)) for (const chosen of new Set([played.start, made])) yield [shifts, chosen];
   }
 
   /** The other times that a gateway may take for the present: before and behind the begins and ends of cool-downs that are near. */

@@ -76,7 +76,10 @@ export function chainTests(dashboard: () => Dashboard): void {
     await own.getByLabel('Allowed failures').fill('3');
     await own.getByLabel('Counted within').fill('60000');
     await button(page, 'Save').click();
-    await own.getByText(/^Is required|^Must be|required/).first().waitFor();
+    await own
+      .getByText(/^Is required|^Must be|required/)
+      .first()
+      .waitFor();
     await own.getByLabel('Left out for').fill('30');
     await own.getByLabel('Choose the failures that count').check();
     await own.getByLabel('rate limit').uncheck();

@@ -102,6 +102,7 @@ describe('A difference', () => {
       condition: 'server_error',
       kind: 'calls',
       stream: false,
+      second: null,
       expected: {
         calls: [
           { provider: 'b', calls: 2 },

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import type { ChainRequest, Condition } from '../../../src/fallback/model/chain.ts';
+import { define } from '../../../src/fallback/rules/chain.ts';
+import { createEngine } from '../../../src/fallback/rules/engine.ts';
+import { OutageComparison } from '../../../src/fallback/rules/outages.ts';
+import { requestOf } from './chains.ts';
+
+const half = { allowed_fails: 0, window_ms: 30_000, seconds: 30 };
+
+/** A call of a provider: its name, with the failure if it fails. */
+type Made = string | readonly [string, Condition];
+
+/** Plays prompts at these seconds, each with its calls, and returns the comparison. */
+function compared(
+  prompts: readonly (readonly [second: number, calls: readonly Made[]])[],
+  {
+    chain = { cooldown: half },
+    groups = new Map(),
+    weights,
+  }: { chain?: Partial<ChainRequest>; groups?: Map<string, string>; weights?: Map<string, number> } = {},
+) {
+  const engine = createEngine(
+    define({ ...requestOf(3, [{ condition: 'rate_limit', action: 'retry', max_retries: 1, wait_ms: 0 }]), ...chain }),
+  );
+  const comparison = new OutageComparison(engine, { groups, faultAt: () => undefined, ...(weights && { weights }) });
+  const agree = prompts.map(([second, made], index) => {
+    const start = second * 1000;
+    const calls = made.map((one, place) => {
+      const [provider, condition] = typeof one === 'string' ? [one, null] : one;
+      const at = start + place * 2;
+      return {
+        provider,
+        condition,
+        status_code: condition === null ? 200 : condition === 'rate_limit' ? 429 : 500,
+        start: at,
+        end: at + 1,
+      };
+    });
+    for (const call of calls) if (call.condition !== null) comparison.failed({ ...call, prompt: index, retry_after_ms: null });
+    const served_by = calls.find(({ condition }) => condition === null)?.provider ?? null;
+    const outcome = { attempts: calls, served_by, success: served_by !== null };
+    return comparison.compare({ index, start, calls }, () => outcome).agrees;
+  });
+  return { comparison, agree, sentences: comparison.items.map(({ sentence }) => sentence) };
+}
+
+const down: Made = ['a', 'server_error'];
+
+describe('A prompt in an outage is compared with what the chain does after the failures that have happened [F123]', () => {
+  test('a gateway that leaves a provider out as long agrees, also within a second of the begin and the end', () => {
+    const { agree } = compared([
+      [9, ['a']],
+      [10, [down, 'b']],
+      [10.5, [down, 'b']],
+      [12, ['b']],
+      [39.5, ['a']],
+      [40.8, ['b']],
+      [42, ['a']],
+    ]);
+    assert.deepEqual(agree, [true, true, true, true, true, true, true]);
+  });
+
+  test('a gateway that forgets a cool-down is named once, with the second, the provider and the reason', () => {
+    const { agree, comparison } = compared([
+      [10, [down, 'b']],
+      [12, [down, 'b']],
+      [20, [down, 'b']],
+      [45, ['a']],
+    ]);
+    assert.deepEqual(agree, [true, false, false, true]);
+    const [found, ...others] = comparison.items;
+    assert.equal(others.length, 0);
+    assert.equal(found!.sentence, 'At 12 s, the gateway called a, which the chain leaves out until 40 s since its server_error at 10 s.');
+    const { provider, condition, kind, second, prompts, first_index } = found!;
+    assert.deepEqual([provider, condition, kind, second, prompts, first_index], ['a', 'server_error', 'cooldown', 12, 2, 1]);
+  });
+
+  test('a gateway that leaves a provider out without a reason, or for too long, is named', () => {
+    assert.deepEqual(compared([[3, ['b']]]).sentences, ['At 3 s, the chain calls a, which is not left out; the gateway called b.']);
+    const { comparison } = compared([
+      [10, [down, 'b']],
+      [43, ['b']],
+    ]);
+    assert.deepEqual(
+      comparison.items.map(({ kind, condition, second }) => [kind, condition, second]),
+      [['cooldown', 'server_error', 43]],
+    );
+  });
+
+  test('what a prompt met itself is known at once, so that a retry of a provider that is left out differs', () => {
+    const limited: Made = ['a', 'rate_limit'];
+    assert.deepEqual(compared([[10, [limited, 'b']]]).agree, [true]);
+    const { sentences } = compared([[10, [limited, limited, 'b']]]);
+    assert.deepEqual(sentences.length, 1);
+    assert.match(sentences[0]!, /^At 10 s/);
+    assert.deepEqual(compared([[10, [limited, limited, 'b']]], { chain: {} }).agree, [true]);
+  });
+
+  test('without a call while all providers are left out, a lost prompt agrees and a call differs', () => {
+    const all: Made[] = [down, ['b', 'server_error'], ['c', 'server_error']];
+    const { agree, sentences } = compared([
+      [10, all],
+      [20, []],
+      [21, ['b']],
+    ]);
+    assert.deepEqual(agree, [true, true, false]);
+    assert.equal(sentences.length, 1);
+  });
+
+  test('draws of a balanced group are compared by counts with bounds, by weight and only among those that are not left out [F127]', () => {
+    const groups = new Map([
+      ['a', 'g'],
+      ['b', 'g'],
+    ]);
+    const drawn = (share: number) => Array.from({ length: 100 }, (_, second) => [second, [second % 10 < share ? 'a' : 'b']] as const);
+    assert.deepEqual(compared(drawn(5), { groups }).sentences, []);
+    assert.deepEqual(compared(drawn(9), { groups }).sentences, [
+      'Of 100 draws of its group, a got 90; between 29 and 71 were to be expected.',
+      'Of 100 draws of its group, b got 10; between 29 and 71 were to be expected.',
+    ]);
+    const weights = new Map([
+      ['a', 9],
+      ['b', 1],
+    ]);
+    assert.deepEqual(compared(drawn(9), { groups, weights }).sentences, []);
+    const left = compared([[10, [down, 'b']], ...Array.from({ length: 20 }, (_, second) => [12 + second, ['b']] as const)], { groups });
+    assert.deepEqual(left.sentences, []);
+  });
+});
