@@ -1,17 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import {
-  createMCPClient,
-  experimental_createMCPEventWebhook as createMCPEventWebhook,
-  type Experimental_MCPEvent as MCPEvent,
-  type Experimental_MCPEventStore as MCPEventStore,
-  type Experimental_MCPEventSubscription as MCPEventSubscription,
-} from '@ai-sdk/mcp';
+import { createMCPClient } from '@ai-sdk/mcp';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createTaskSessionFromClient, resultFromTaskOutcome } from '@modelcontextprotocol/ext-tasks/client';
 import { MCPServerStdio, MCPServerStreamableHttp } from '@openai/agents';
@@ -136,83 +128,6 @@ describe('@ai-sdk/mcp', () => {
   }
 });
 
-/** The store of a client's subscriptions, in memory. */
-function storeOfEvents(): MCPEventStore {
-  const kept = new Map<string, MCPEventSubscription>();
-  return {
-    get: async (key) => kept.get(key),
-    getById: async (id) => [...kept.values()].find((one) => one.id === id),
-    async set(subscription) {
-      kept.set(subscription.key, subscription);
-    },
-    async update(key, patch) {
-      kept.set(key, { ...kept.get(key)!, ...patch });
-    },
-    async delete(key) {
-      kept.delete(key);
-    },
-  };
-}
-
-describe('@ai-sdk/mcp, its events', () => {
-  test('subscribes, verifies the callback, takes the event, refreshes and unsubscribes', async (t) => {
-    const store = storeOfEvents();
-    const told: MCPEvent[] = [];
-    const errors: unknown[] = [];
-    let taken: () => void = () => undefined;
-    const webhook = createMCPEventWebhook({
-      store,
-      async onEvent({ event }) {
-        told.push(event);
-        taken();
-      },
-      onError: (error) => void errors.push(error),
-    });
-    const answered = async (request: IncomingMessage, response: ServerResponse) => {
-      const body = Buffer.concat(await request.toArray());
-      const sent = { method: request.method!, headers: request.headers as Record<string, string>, body };
-      const answer = await webhook(new Request(`http://127.0.0.1${request.url}`, sent));
-      response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(Buffer.from(await answer.arrayBuffer()));
-    };
-    const server = createServer((request, response) => {
-      answered(request, response).catch((error: unknown) => errors.push(error));
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    t.after(() => server.close());
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/events`;
-
-    const client = await createMCPClient({
-      transport: { type: 'http', url: `${address}/mcp`, headers },
-      protocolVersionDiscovery: true,
-      experimental_events: { store },
-    });
-    const { experimental_events: events } = client;
-    try {
-      const { events: types } = await events.list();
-      assert.ok(types.every(({ delivery }) => delivery.includes('webhook')));
-      const delivery = { mode: 'webhook', url, allowInsecureLocalhost: true } as const;
-      const { id } = await events.subscribe({ name: 'packet.waiting', arguments: { agent_id: 'resolver' }, delivery });
-      const arrived = new Promise<void>((resolve) => {
-        taken = resolve;
-      });
-      const packet = await handOver();
-      await arrived;
-      assert.deepEqual([told.length, told[0]!.name, told[0]!.data.packet_id], [1, 'packet.waiting', packet]);
-      assert.equal((await events.refresh({ id })).id, id);
-      assert.equal((await store.getById(id))?.cursor !== null, true);
-      await events.unsubscribe({ id });
-      assert.equal(await store.getById(id), undefined);
-      await assert.rejects(
-        events.subscribe({ name: 'packet.waiting', arguments: { agent_id: 'resolver' }, delivery: { ...delivery, url: address } }),
-        /callback/,
-      );
-      assert.deepEqual(errors, []);
-    } finally {
-      await client.close();
-    }
-  });
-});
-
 describe('@modelcontextprotocol/client', () => {
   const info = { name: 'test-client', version: '1' };
   const open = async (versionNegotiation?: object, capabilities: object = {}) => {
@@ -247,19 +162,6 @@ describe('@modelcontextprotocol/client', () => {
       assert.equal((await client.callTool({ name: 'claim_next', arguments: { target_agent: 'nobody' } })).isError ?? false, false);
       await client.close();
     }
-  });
-
-  test('hears of changes of a resource that it subscribes to', async () => {
-    const client = await open({ mode: 'auto' });
-    const id = await handOver();
-    const updated = new Promise((resolve) =>
-      client.setNotificationHandler('notifications/resources/updated', ({ params }) => resolve(params.uri)),
-    );
-    const subscription = await client.listen({ resourceSubscriptions: [`packet://${id}`] });
-    await rest(`/packets/${id}/claim`, { agent_id: 'resolver' });
-    assert.equal(await updated, `packet://${id}`);
-    await subscription.close();
-    await client.close();
   });
 
   const protocolVersion = '2026-07-28';

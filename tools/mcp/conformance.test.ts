@@ -14,7 +14,7 @@ const failing: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'tools-call-elicitation': 'As above.',
     'elicitation-sep1034-defaults': 'As above.',
     'elicitation-sep1330-enums': 'As above.',
-    'resources-subscribe': 'Without sessions there is nothing to subscribe in this revision; 2026-07-28 has subscriptions/listen.',
+    'resources-subscribe': 'No changes of resources are announced: events wake clients, and calls wait.',
     'resources-unsubscribe': 'As above.',
   },
   '2026-07-28': {},

@@ -1,17 +1,15 @@
 import type { Clock } from '../../kit/clock.ts';
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
-import { HttpResponse, JsonText, type StreamResponse } from '../../kit/http/response.ts';
-import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
+import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { traceHeadersOf } from '../../kit/trace-context.ts';
 import { isId } from '../../kit/uuid.ts';
-import type { Listener } from '../live/hub.ts';
-import type { McpEndpoint, McpHttpRequest, McpSubscription } from '../mcp/http.ts';
+import type { McpEndpoint } from '../mcp/http.ts';
 import { routes } from '../model/api.ts';
 import type { Scope } from '../model/common.ts';
 import { mcp } from '../model/mcp.ts';
 import { tokenScope } from '../rules/identity.ts';
-import { acts, onlyAgent, requireAgent, requireRight } from '../rules/rights.ts';
+import { onlyAgent, requireAgent, requireRight } from '../rules/rights.ts';
 import type { Caller } from '../service/authentication.ts';
 import type { OccurrenceService } from '../service/occurrences.ts';
 import type { PacketViews } from '../service/packet-views.ts';
@@ -21,36 +19,21 @@ import type { HandoffMount } from './handlers.ts';
 import { agentId } from './headers.ts';
 import type { IdentityAdmission } from './identity.ts';
 import type { LocalCall } from './local.ts';
-import type { Listening } from './streams.ts';
 
 interface McpRouteDependencies {
   readonly mount: HandoffMount;
   readonly call: LocalCall<Caller>;
   /** The endpoint, which is loaded once. */
   readonly load: () => Promise<McpEndpoint>;
-  readonly listening: Listening;
   readonly views: PacketViews;
   readonly occurrences: OccurrenceService;
   readonly subscriptions: SubscriptionService;
   readonly clock: Clock;
   readonly identity: IdentityAdmission | undefined;
-  /** Logs an error that nobody waits for. */
-  readonly failed: (error: unknown) => void;
 }
 
 /** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
-export function mountMcp({
-  mount,
-  call,
-  load,
-  listening,
-  views,
-  occurrences,
-  subscriptions,
-  clock,
-  identity,
-  failed,
-}: McpRouteDependencies): void {
+export function mountMcp({ mount, call, load, views, occurrences, subscriptions, clock, identity }: McpRouteDependencies): void {
   mount(
     mcp,
     async ({ query, body }, context) => {
@@ -69,9 +52,7 @@ export function mountMcp({
         unsubscribe: subscriptions.unsubscribe.bind(undefined, caller),
       };
       const session = { events, grantable: caller.grantable, call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };
-      const request = { headers, body, signal, session };
-      if ((body as { method?: unknown }).method === 'subscriptions/listen') return listen(endpoint, request, caller, { listening, failed });
-      return written(await endpoint.answer(request));
+      return written(await endpoint.answer({ headers, body, signal, session }));
     },
     { refused: (refusal, { isRead }) => jsonRpcRefusal(refusal, isRead) },
   );
@@ -125,70 +106,5 @@ function written({ status, contentType, text }: Awaited<ReturnType<McpEndpoint['
     status,
     ...(contentType === undefined ? {} : { headers: { 'content-type': contentType } }),
     ...(text === '' ? {} : { body: new JsonText(text) }),
-  });
-}
-
-/** A stream of the changes that a client subscribes to. It counts towards the tenant's connections. */
-async function listen(
-  endpoint: McpEndpoint,
-  request: McpHttpRequest,
-  caller: Caller,
-  { listening, failed }: Pick<McpRouteDependencies, 'listening' | 'failed'>,
-) {
-  requireRight(caller, acts.listen);
-  const { start, leave } = await listening.begin(caller, undefined);
-  const opened = await endpoint.listen(request).catch((error: unknown) => {
-    leave();
-    throw error;
-  });
-  if ('messages' in opened) return streamOf(opened, caller, { listening, position: start.position, leave, failed });
-  leave();
-  return written(opened);
-}
-
-function streamOf(
-  { messages, changed, end }: McpSubscription,
-  caller: Caller,
-  {
-    listening: { hub, streams, connections },
-    position,
-    leave,
-    failed,
-  }: Pick<McpRouteDependencies, 'listening' | 'failed'> & { position: number; leave: () => void },
-): StreamResponse {
-  return eventStream({
-    streams,
-    abandon() {
-      leave();
-      end().catch(failed);
-    },
-    feed(open) {
-      const listener: Listener = {
-        position,
-        isOpen: () => open.isOpen,
-        receive({ channels }) {
-          changed(channels);
-          return 0;
-        },
-        endSlow: () => open.end('slow'),
-        fail: (error) => open.fail(error),
-      };
-      const pump = async () => {
-        for await (const message of messages) open.send(Buffer.from(message));
-        open.end('done');
-      };
-      pump().catch((error: unknown) => open.fail(error));
-      const unwatch = connections.watch(caller, open);
-      hub.join(caller, listener).catch((error: unknown) => open.fail(error));
-      return {
-        heartbeat: () => commentHeartbeat,
-        onEnd() {
-          leave();
-          unwatch();
-          hub.leave(caller, listener);
-          end().catch(failed);
-        },
-      };
-    },
   });
 }

@@ -185,7 +185,7 @@ function mountProtocols(
     if (refusal.status >= 500) logger.error({ route, err: describeCause(refusal.cause ?? error) }, 'request failed');
     return refusal;
   };
-  const shared = { mount, call, listening, views: parts.views, identity: parts.identity };
+  const shared = { mount, call, views: parts.views, identity: parts.identity };
   const [mcpRefusal, a2aRefusal] = [refusalsOf('/mcp'), refusalsOf('/a2a')];
   const loadMcp = once(() => parts.loadMcp(mcpRefusal));
   const loadA2a = once(() => parts.loadA2a(a2aRefusal));
@@ -195,9 +195,20 @@ function mountProtocols(
     loadA2a().catch(a2aRefusal);
     done();
   });
-  mountMcp({ ...shared, clock, occurrences: parts.occurrences, subscriptions: parts.subscriptions, load: loadMcp, failed: mcpRefusal });
+  mountMcp({ ...shared, clock, occurrences: parts.occurrences, subscriptions: parts.subscriptions, load: loadMcp });
   const { pushes, publicUrl, a2aAgents } = parts;
-  const ofA2a = { answers, turns: parts.turns, store, waiting: parts.waiting, pushes, clock, version, agents: a2aAgents, publicUrl };
+  const ofA2a = {
+    listening,
+    answers,
+    turns: parts.turns,
+    store,
+    waiting: parts.waiting,
+    pushes,
+    clock,
+    version,
+    agents: a2aAgents,
+    publicUrl,
+  };
   mountA2a({ ...shared, ...ofA2a, load: loadA2a, failed: a2aRefusal });
 }
 

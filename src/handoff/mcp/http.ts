@@ -1,7 +1,6 @@
-import { createMcpHandler, type McpHttpHandler, type ServerEvent } from '@modelcontextprotocol/server';
+import { createMcpHandler, type McpHttpHandler } from '@modelcontextprotocol/server';
 
 import type { Scope } from '../model/common.ts';
-import { urisOf } from './resources.ts';
 import { createMcpServer, type Extension, type McpDependencies, takesTasks } from './server.ts';
 import type { Session } from './session.ts';
 import { scopesOf, tools } from './tools.ts';
@@ -22,21 +21,10 @@ export interface McpHttpAnswer {
   readonly text: string;
 }
 
-/** An answer that goes on until the client disconnects: the changes of resources that it listens to. */
-export interface McpSubscription {
-  readonly messages: AsyncIterable<Uint8Array>;
-  /** Announces what an event on these channels may have changed. Only what the client listens to is sent. */
-  readonly changed: (channels: readonly string[]) => void;
-  /** Ends the subscription, with its last message. */
-  readonly end: () => Promise<void>;
-}
-
 export interface McpEndpoint {
   /** The scopes each of which suffices for a message; empty where it needs none. */
   scopesFor(body: unknown): readonly Scope[];
   answer(request: McpHttpRequest): Promise<McpHttpAnswer>;
-  /** Opens a subscription; an answer if the request is refused. */
-  listen(request: McpHttpRequest): Promise<McpHttpAnswer | McpSubscription>;
 }
 
 /** Headers that the SDK reads. */
@@ -48,47 +36,21 @@ export function createMcpEndpoint(parts: {
   refusalOf: McpDependencies['refusalOf'];
   extension?: Extension | undefined;
 }): McpEndpoint {
-  type Bus = NonNullable<Parameters<typeof createMcpHandler>[1]>['bus'];
-  const handlerOn = (bus?: Bus) =>
-    createMcpHandler(
-      ({ era, authInfo }) =>
-        createMcpServer({
-          ...parts,
-          era,
-          subscribe: true,
-          sessionOf: (context) => ({ ...(authInfo!.extra!.session as Session), takesTasks: takesTasks(context) }),
-        }),
-      // Our own streams send heartbeats.
-      { keepAliveMs: 0, ...(bus === undefined ? {} : { bus }) },
-    );
-  const shared = handlerOn();
+  const handler = createMcpHandler(
+    ({ era, authInfo }) =>
+      createMcpServer({
+        ...parts,
+        era,
+        offersEvents: true,
+        sessionOf: (context) => ({ ...(authInfo!.extra!.session as Session), takesTasks: takesTasks(context) }),
+      }),
+    // Nothing is announced, so the SDK ends each `subscriptions/listen` at once, and sends no heartbeats.
+    { keepAliveMs: 0 },
+  );
 
   return {
     scopesFor,
-    answer: async (request) => read(await fetchFrom(shared, request)),
-    async listen(request) {
-      // Each subscription has its own handler, since the events of a handler go to all of its subscriptions.
-      let listener: (event: ServerEvent) => void = () => undefined;
-      const send = (event: ServerEvent) => listener(event);
-      const handler = handlerOn({
-        publish: () => undefined,
-        subscribe(added) {
-          listener = added;
-          return () => {
-            listener = () => undefined;
-          };
-        },
-      });
-      const response = await fetchFrom(handler, request);
-      if (response.body === null || !response.headers.get('content-type')?.startsWith('text/event-stream')) return read(response);
-      return {
-        messages: response.body,
-        changed(channels) {
-          for (const uri of urisOf(channels)) send({ kind: 'resource_updated', uri });
-        },
-        end: () => handler.close(),
-      };
-    },
+    answer: async (request) => read(await fetchFrom(handler, request)),
   };
 }
 
@@ -96,7 +58,6 @@ export function createMcpEndpoint(parts: {
 const scopesOfMethods: Readonly<Record<string, readonly Scope[]>> = {
   'resources/read': ['read'],
   'tasks/get': ['read'],
-  'subscriptions/listen': ['read'],
   'events/poll': ['read'],
   'events/subscribe': ['work'],
   'events/unsubscribe': ['work'],

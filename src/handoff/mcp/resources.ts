@@ -36,18 +36,7 @@ export const resourceTemplates = [
 /** The resources that a client is shown: the inbox of its agent. */
 export function resourcesOf({ agentId }: Session) {
   if (agentId === undefined) return [];
-  return [{ uri: inboxUri(agentId), name: 'inbox', title: `The inbox of ${agentId}`, mimeType: json }];
-}
-
-const inboxUri = (agentId: string) => `inbox://${encodeURIComponent(agentId)}`;
-
-/** The resources that an event on these channels may have changed. */
-export function urisOf(channels: readonly string[]): string[] {
-  return channels.flatMap((channel) => {
-    const value = channel.slice(channel.indexOf(':') + 1);
-    if (channel.startsWith('packet:')) return ['', '/brief', '/history'].map((part) => `packet://${value}${part}`);
-    return channel.startsWith('agent:') ? [inboxUri(value)] : [];
-  });
+  return [{ uri: `inbox://${encodeURIComponent(agentId)}`, name: 'inbox', title: `The inbox of ${agentId}`, mimeType: json }];
 }
 
 /** How many packets of an inbox are shown. */

@@ -75,8 +75,8 @@ export interface McpDependencies {
   readonly sessionOf: (context: ServerContext) => Session;
   /** The refusal that an error stands for: its code and its sentence for the caller. Logs an unexpected error. */
   readonly refusalOf: (error: unknown) => Refusal;
-  /** Whether changes of resources are announced, and events offered. */
-  readonly subscribe: boolean;
+  /** Whether events are offered. */
+  readonly offersEvents: boolean;
   readonly extension?: Extension | undefined;
 }
 
@@ -134,7 +134,7 @@ function asInvalidParams(error: unknown): never {
 
 /** Makes the server of one request, or of one connection over stdio. */
 export function createMcpServer(parts: McpDependencies): Server {
-  const { version, era, subscribe, extension } = parts;
+  const { version, era, offersEvents, extension } = parts;
   const server = new McpServer(
     { name: 'baton-handoff', title: 'Baton handoff packets', version },
     {
@@ -142,8 +142,8 @@ export function createMcpServer(parts: McpDependencies): Server {
         tools: {},
         prompts: {},
         resources: {},
-        ...(era === 'modern' ? { resources: subscribe ? { subscribe } : {}, extensions: { [tasksExtension]: {} } } : {}),
-        ...(era === 'modern' && subscribe ? eventCapabilities : {}),
+        ...(era === 'modern' ? { extensions: { [tasksExtension]: {} } } : {}),
+        ...(era === 'modern' && offersEvents ? eventCapabilities : {}),
         ...extension?.capabilities,
       },
       instructions,
@@ -170,7 +170,7 @@ export function createMcpServer(parts: McpDependencies): Server {
   return server;
 }
 
-function handlersOf({ sessionOf, refusalOf, subscribe }: McpDependencies): Handlers {
+function handlersOf({ sessionOf, refusalOf, offersEvents }: McpDependencies): Handlers {
   /** Answers a request that is not a call of a tool; a refusal is an error of JSON-RPC. */
   const orFault = async <T>(work: () => Promise<T> | T): Promise<T> => {
     try {
@@ -182,7 +182,7 @@ function handlersOf({ sessionOf, refusalOf, subscribe }: McpDependencies): Handl
     }
   };
   return {
-    ...(subscribe ? eventHandlers(sessionOf, refusalOf) : {}),
+    ...(offersEvents ? eventHandlers(sessionOf, refusalOf) : {}),
     'tools/list': (_, context) => orFault(async () => ({ tools: await toolsOf(sessionOf(context), refusalOf) })),
     'tools/call': ({ params }, context) => callTool(params as unknown as ToolCall, sessionOf(context), refusalOf),
     'resources/list': (_, context) => ({ resources: resourcesOf(sessionOf(context)) }),

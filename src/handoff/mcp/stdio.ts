@@ -52,7 +52,7 @@ export function serveMcpOverStdio({ client, version, agentId, onError }: StdioDe
   serveStdio(
     ({ era }) =>
       createMcpServer({
-        ...{ version, era, refusalOf, subscribe: false },
+        ...{ version, era, refusalOf, offersEvents: false },
         sessionOf(context) {
           const call = callWith(context.mcpReq.signal);
           const packet = (id: string) => call(routes.getPacket, { params: { id } });

@@ -92,22 +92,6 @@ for (const store of stores) {
       });
     }
 
-    test('by a subscription over MCP counts towards the connection quota until it hangs up', async () => {
-      const service = await shareService(store, { SERVICE_CONNECTIONS_FREE: '1' });
-      const { key } = await newTenant(service, { tier: 'free' });
-      const address = await service.listen();
-      const notifications = { resourceSubscriptions: ['inbox://resolver'] };
-      const request: Waiting = { path: '/mcp', ...mcpRequest('subscriptions/listen', { notifications }) };
-      const hangUp = new AbortController();
-      assert.equal((await send(address, key, request, hangUp.signal)).status, 200);
-      const refused = await send(address, key, request);
-      assert.deepEqual([refused.status, ((await refused.json()) as { code: string }).code], [429, 'RATE_LIMITED']);
-      hangUp.abort();
-      const again = new AbortController();
-      await until(async () => (await send(address, key, request, again.signal)).status === 200);
-      again.abort();
-    });
-
     test('gets 413 for a message above the limit of its tier, by MCP and by A2A', async () => {
       const service = await shareService(store);
       const { key } = await newTenant(service, { tier: 'free' });

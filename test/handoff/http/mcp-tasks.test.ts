@@ -24,14 +24,6 @@ const get = async (service: TestService, taskId: string, options = {}): Promise<
   return body.result ?? body.error;
 };
 
-/** Listens to changes as a client that takes tasks. */
-async function listen(service: Awaited<ReturnType<typeof shareService>>, notifications: object, key = service.key) {
-  const { headers, body } = mcpRequest('subscriptions/listen', { notifications }, { tasks });
-  const url = `${await service.listen()}/mcp?api_key=${key}`;
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
-  return { status: response.status, messages: messagesOf(response) };
-}
-
 for (const store of stores) {
   describe(`The tasks of /mcp on ${store.name}`, () => {
     test('ask_human is a task, working until the person has answered, then completed with the answer', async () => {
@@ -127,15 +119,6 @@ for (const store of stores) {
         );
         assert.equal((await mcp(service, method, { taskId: task.taskId }, { revision: '2025-11-25' })).body.error.code, -32601);
       }
-    });
-
-    test('is not announced on a subscription, which names only what it takes [H757]', async () => {
-      const service = await shareService(store);
-      const { id, task } = await ask(service);
-      const { messages } = await listen(service, { taskIds: [task.taskId], resourceSubscriptions: [`packet://${id}`] });
-      assert.deepEqual((await messages.next()).value.params.notifications, { resourceSubscriptions: [`packet://${id}`] });
-      await respond(service, id);
-      assert.equal((await messages.next()).value.method, 'notifications/resources/updated');
     });
 
     test('takes no input, since a person answers elsewhere', async () => {

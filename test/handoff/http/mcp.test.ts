@@ -462,32 +462,21 @@ describe('POST /mcp', () => {
     assert.equal((await callTool(service, 'get_packet', { packet_id: structuredContent.id })).structuredContent.status, 'created');
   });
 
-  test('announces changes of the resources that a client listens to, of its own tenant only, until its key is revoked', async () => {
+  test('subscriptions/listen offers nothing, since no list changes while the service runs, and ends at once [H757]', async () => {
     const service = await shareService(inMemory);
-    const { key, keyId } = await newTenant(service);
-    const address = await service.listen();
-    const { id } = await createPacket(service, {}, key);
-    const other = await createPacket(service);
-    const uris = [`packet://${id}`, `packet://${other.id}`, 'inbox://amy'];
-    const { headers, body } = mcpRequest('subscriptions/listen', { notifications: { resourceSubscriptions: uris } });
-    const response = await fetch(`${address}/mcp?api_key=${key}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const { id } = await createPacket(service, {}, service.key);
+    const notifications = { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: [`packet://${id}`], taskIds: [id] };
+    const { headers, body } = mcpRequest('subscriptions/listen', { notifications });
+    const url = `${await service.listen()}/mcp?api_key=${service.key}`;
+    const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
     assert.equal(response.status, 200);
-    const messages = messagesOf(response);
-    assert.equal((await messages.next()).value.method, 'notifications/subscriptions/acknowledged');
-    await service.call('POST', `/packets/${other.id}/claim`, { body: { agent_id: 'amy' } });
-    await service.call('POST', `/packets/${id}/claim`, { body: { agent_id: 'amy' }, key });
-    const updated = [(await messages.next()).value, (await messages.next()).value];
+    const messages = await Array.fromAsync(messagesOf(response));
+    const [acknowledged, result] = messages;
     assert.deepEqual(
-      updated.map(({ method }) => method),
-      Array(2).fill('notifications/resources/updated'),
+      [messages.length, acknowledged.method, acknowledged.params.notifications, result.id],
+      [2, 'notifications/subscriptions/acknowledged', {}, (body as { id: number }).id],
     );
-    assert.deepEqual(
-      updated.map(({ params }) => params.uri),
-      [`packet://${id}`, 'inbox://amy'],
-    );
-    assert.equal((await service.call('DELETE', `/keys/${keyId}`)).status, 204);
-    await service.handoff.runOnce.recheck();
-    while (!(await messages.next()).done);
+    assert.equal((await mcp(service, 'server/discover')).body.result.capabilities.resources.subscribe, undefined);
   });
 
   test('refuses invalid messages: 400 for bad JSON and for a batch, 405 for GET, 413 above the tier, 415 for another type', async () => {

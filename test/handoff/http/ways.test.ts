@@ -78,7 +78,7 @@ const rightOfMethod: Readonly<Record<string, string>> = {
 /** The methods of MCP; `tool`: what the tool needs. */
 const rightOfMcp: Readonly<Record<string, string>> = {
   'tools/call': 'tool',
-  ...named('read', 'resources/read tasks/get subscriptions/listen events/poll'),
+  ...named('read', 'resources/read tasks/get events/poll'),
   ...named('work', 'tasks/cancel events/subscribe events/unsubscribe'),
   ...named('any', 'tools/list resources/list resources/templates/list prompts/list prompts/get tasks/update events/list'),
 };
@@ -205,7 +205,7 @@ test('every route, tool, method, act and command is in the tables of this file, 
   };
   const service = await startService(t, { dependencies: { mcpExtension: { capabilities: {}, handlers } } });
   await mcp(service, 'tools/list');
-  assert.deepEqual(sorted([...methods, 'subscriptions/listen']), sorted(Object.keys(rightOfMcp)));
+  assert.deepEqual(sorted(methods), sorted(Object.keys(rightOfMcp)));
   await service.handoff.app.ready();
   const known = [...all, ...Object.values({ ...a2aApi.routes, ...mcpApi.routes })].flatMap((route) =>
     prefixesOf(route).flatMap((prefix) => {
@@ -335,7 +335,7 @@ for (const store of stores) {
         'events/unsubscribe': [{ name: 'packet.ended', delivery: { url: 'https://127.0.0.1/' } }],
       };
       for (const [method, right] of Object.entries(rightOfMcp)) {
-        if (!['read', 'work'].includes(right) || method === 'subscriptions/listen') continue;
+        if (!['read', 'work'].includes(right)) continue;
         for (const params of of[method]!) {
           const own = { key: await keyWithout(service, key, right), tasks: true };
           const { body, text } = await mcp(service, method, params as Record<string, unknown>, own);
@@ -354,28 +354,6 @@ for (const store of stores) {
         const names = body.result.tools.map(({ name }: { name: string }) => name);
         assert.deepEqual(sorted(names), sorted(Object.keys(rightOfTool).filter((name) => rightOfTool[name]!.split('|').includes(right))));
       }
-    });
-
-    test('gets no stream of the changes of packets over MCP', async () => {
-      const service = await shareService(store);
-      const { key } = await newTenant(service, { max_api_keys: 10 });
-      const { id } = await createPacket(service, {}, key);
-      const address = await service.listen();
-      const listening = { notifications: { resourceSubscriptions: [`packet://${id}`] } };
-      const { headers, body } = mcpRequest('subscriptions/listen', listening);
-      const left = new AbortController();
-      const answer = await fetch(`${address}/mcp`, {
-        method: 'POST',
-        headers: { ...headers, 'x-api-key': await keyWithout(service, key, 'read') },
-        body: JSON.stringify(body),
-        signal: left.signal,
-      });
-      const { status } = answer;
-      // A stream has no end: what it says is only read if it is none.
-      const text = status === 200 ? '' : await answer.text();
-      left.abort();
-      assert.equal(status, 403, text);
-      assert.match(text, /scope read/);
     });
 
     test('without the scope respond is refused each way to an answer: REST, the console, links, A2A', async () => {

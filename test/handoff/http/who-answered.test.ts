@@ -5,6 +5,7 @@ import { a2a } from '../../support/a2a.ts';
 import { asPerson, cookiesOf, dana as danasClaims, publicUrl, signIn, signInSettings, startIssuer } from '../../support/issuer.ts';
 import { question } from '../../support/life.ts';
 import { startMailServer } from '../../support/mail.ts';
+import { mcp } from '../../support/mcp.ts';
 import { createPacket, startService, TestClock, type TestService } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 import { until } from '../../support/until.ts';
@@ -344,7 +345,7 @@ for (const store of stores)
       assert.deepEqual([key.responder, typeof key.key], [null, 'string'], 'a key is in no name unless the request names one');
     });
 
-    test('is nobody by what a token would leave behind: it makes no link, key or push, and no channel of its has links [H566]', async (t) => {
+    test('is nobody by what a token would leave behind: it makes no link, key, push or subscription, and no channel of its has links [H566]', async (t) => {
       const clock = new TestClock();
       const issuer = await startIssuer(t, clock);
       const service = await startService(t, { store, clock, settings: { ...mailSettings, ...signInSettings(issuer) } });
@@ -371,5 +372,11 @@ for (const store of stores)
       assert.match(refused.text, /A token makes nothing/);
       const channel = await service.call('POST', '/channels', { key: null, headers, body: { kind: 'email', target: 'd@example.com' } });
       assert.deepEqual([channel.status, channel.body.links], [201, false], channel.text);
+      const atMcp = { key: null, agent: null, headers: { authorization: `Bearer ${await issuer.token(`${publicUrl}/mcp`, { claims })}` } };
+      const delivery = { mode: 'webhook', url: 'http://127.0.0.1:9/events', secret: `whsec_${Buffer.alloc(32).toString('base64')}` };
+      const { error } = (await mcp(service, 'events/subscribe', { name: 'packet.ended', delivery }, atMcp)).body;
+      assert.deepEqual([error.code, error.data.code], [-32012, 'FORBIDDEN']);
+      assert.match(error.message, /A token makes nothing/);
+      assert.deepEqual((await mcp(service, 'events/poll', { name: 'packet.ended' }, atMcp)).body.result.events, []);
     });
   });
