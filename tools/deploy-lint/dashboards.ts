@@ -129,6 +129,31 @@ const dashboards = {
       },
     },
     {
+      title: 'Questions that wait',
+      description:
+        'How long open questions have waited, the longest ten, by who asked and who is asked. Agents and responders need a token of /metrics (SERVICE_METRICS_TOKEN); above an hour there is an alert.',
+      unit: 's',
+      queries: {
+        '{{agent_id}} asks {{responder}} ({{tenant_id}})':
+          'topk(10, max by (tenant_id, agent_id, responder, packet_id) (service_question_wait_seconds{job="handoff"}))',
+      },
+    },
+    {
+      title: 'Overdue packets',
+      description:
+        'For how long open packets are overdue, the longest ten, by whom they are for; five minutes after due_at there is an alert.',
+      unit: 's',
+      queries: {
+        '{{agent_id}} ({{tenant_id}})': 'topk(10, max by (tenant_id, agent_id, packet_id) (service_packet_overdue_seconds{job="handoff"}))',
+      },
+    },
+    {
+      title: 'Number of overdue packets',
+      description: 'Open packets of all tenants whose due_at has passed.',
+      unit: 'short',
+      queries: { packets: 'max(service_packets_overdue{job="handoff"})' },
+    },
+    {
       title: 'Attempts of webhook deliveries',
       description: 'Per second, by outcome.',
       unit: 'short',
