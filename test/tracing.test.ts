@@ -1,23 +1,13 @@
 import assert from 'node:assert/strict';
-import { AsyncLocalStorage } from 'node:async_hooks';
 import { registerHooks } from 'node:module';
 import { describe, type TestContext, test } from 'node:test';
 
-import {
-  type Context,
-  type ContextManager,
-  context,
-  propagation,
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  type TextMapPropagator,
-  trace,
-} from '@opentelemetry/api';
+import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 
 import { createHandoffClient } from '../src/client.ts';
 import { chainRequest, startFallback } from './support/fallback.ts';
-import { unknownId } from './support/life.ts';
+import { question, unknownId } from './support/life.ts';
+import { Contexts, traceContext } from './support/otel.ts';
 import { failing, startProvider } from './support/providers.ts';
 import { startReceiver, type TestReceiver } from './support/receiver.ts';
 import { adminKey, createPacket, packetRequest, startService, type TestService } from './support/service.ts';
@@ -39,6 +29,7 @@ interface Exported {
   readonly name: string;
   readonly kind: number;
   readonly code: number;
+  readonly startTimeUnixNano: string;
   readonly links?: readonly { readonly traceId: string; readonly spanId: string }[];
   readonly attributes: Record<string, unknown>;
   readonly resource: Record<string, unknown>;
@@ -222,6 +213,41 @@ describe('With OTEL_EXPORTER_OTLP_ENDPOINT', () => {
     ]);
   });
 
+  test('an answer by a page or by a key is a span in the trace of the packet, from the question on, and its request links there [H431]', async (t) => {
+    const { collector, environment } = await startTraced(t);
+    const service = await startService(t, { settings: { ...environment, SERVICE_PUBLIC_URL: 'http://handoff.test' } });
+    const asked = service.clock.read().toISOString();
+    for (const way of ['page', 'key']) {
+      const body = packetRequest({ hitl: { ...question, options: ['Yes'] } });
+      const { id } = (await service.call('POST', '/packets', { body, headers: { traceparent } })).body;
+      assert.equal((await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } })).status, 200);
+      if (way === 'key') {
+        await service.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' } });
+        continue;
+      }
+      const link = await service.call('POST', `/packets/${id}/answer-links`, { body: { responder: 'dana' } });
+      assert.equal(link.status, 201, link.text);
+      const path = `/${new URL(link.body.url).pathname}`;
+      const [digest = ''] = /(?<=name="digest" value=")[0-9a-f]+/.exec((await service.call('GET', path, { key: null })).text) ?? [];
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      const raw = String(new URLSearchParams({ digest, response: 'Yes' }));
+      assert.equal((await service.call('POST', path, { key: null, raw, headers })).status, 200);
+    }
+    await service.handoff.stop();
+    const spans = exported(collector);
+    const answers = spans.filter(({ name }) => ['POST /answer/:token', 'POST /api/v1/packets/:id/respond'].includes(name));
+    assert.deepEqual(
+      answers.map(({ links = [] }) => links.map((link) => `${link.traceId} ${link.spanId}`)),
+      Array(2).fill([`${traceId} ${callerSpan}`]),
+    );
+    const questions = spans.filter(({ name }) => name === 'question');
+    assert.deepEqual(
+      questions.map((span) => [span.traceId, span.parentSpanId, span.kind, span.links?.map(({ spanId }) => spanId)]),
+      answers.map(({ spanId }) => [traceId, callerSpan, 1, [spanId]]),
+    );
+    for (const { startTimeUnixNano } of questions) assert.equal(Number(BigInt(startTimeUnixNano) / 1_000_000n), Date.parse(asked));
+  });
+
   test('each request has a server span by the semantic conventions, and each attempt of a webhook a client span in its trace', async (t) => {
     const { collector, environment } = await startTraced(t);
     const receiver = await startReceiver(t);
@@ -367,26 +393,6 @@ test('OTEL_TRACES_SAMPLER_ARG and OTEL_EXPORTER_OTLP_ENDPOINT are checked at the
     await assert.rejects(startService(t, { settings: { [name]: value } }), new RegExp(`${name} must be`));
   }
 });
-
-/** Keeps the active context through what is awaited, as the packages of OpenTelemetry for Node do. */
-class Contexts implements ContextManager {
-  readonly #storage = new AsyncLocalStorage<Context>();
-  active = () => this.#storage.getStore() ?? ROOT_CONTEXT;
-  with: ContextManager['with'] = (context, work, self, ...given) => this.#storage.run(context, () => work.call(self as never, ...given));
-  bind = <T>(_: Context, target: T): T => target;
-  enable = () => this;
-  disable = () => this;
-}
-
-/** Reads W3C Trace Context, as the propagator of OpenTelemetry does. */
-const traceContext: TextMapPropagator = {
-  inject: () => undefined,
-  fields: () => ['traceparent'],
-  extract(parent, carrier, getter) {
-    const [, traceId = '', spanId = ''] = String(getter.get(carrier, 'traceparent')).split('-');
-    return trace.setSpanContext(parent, { traceId, spanId, traceFlags: 1, isRemote: true });
-  },
-};
 
 test('A worker starts the span of its work below the request that created the packet, where OpenTelemetry is registered', async (t) => {
   // Loaded here, since a test above tells whether the service loads it.

@@ -65,6 +65,8 @@ export interface Span {
   readonly context: TraceContext;
   /** Says that the work of another span led to this one. */
   link(other: TraceContext): void;
+  /** Records a span of another trace, from a moment until now, which links to this one. */
+  record(parent: TraceContext, span: { readonly name: string; readonly from: Date }): void;
   end(how: SpanEnd): void;
 }
 

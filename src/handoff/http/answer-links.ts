@@ -13,6 +13,7 @@ import type { AnswerLinkService, AskingPacket, OpenedLink } from '../service/ans
 import { answeredPage, type Entered, endPage, leavesOut, questionPage, refusedPage } from './answer-page.ts';
 import { AnswerSignIn, ownReferrer, type Reader } from './answer-sign-in.ts';
 import { handlersOf } from './handlers.ts';
+import { recordAnswer } from './packet-traces.ts';
 
 /** The largest form of an answer, in bytes. */
 export const maxFormBytes = 256 * 1024;
@@ -66,6 +67,7 @@ export function answerLinkHandlers(links: AnswerLinkService, identity: Identity 
         try {
           const given = answerOf(opened, form, reader?.person.name);
           const end = await links.answer(opened, given, reader?.person);
+          if (end === undefined) recordAnswer(opened.packet);
           return end === undefined ? new HttpResponse({ body: answeredPage(shownAnswer(opened.packet, form, given)) }) : ended(end);
         } catch (error) {
           return refused(error, form, reader, () => links.open(params.token));

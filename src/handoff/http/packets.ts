@@ -1,12 +1,11 @@
 import { type Awaitable, andThen } from '../../kit/awaitable.ts';
-import { currentRequest } from '../../kit/current-request.ts';
 import { type Fault, invalid, notFound, ServiceError, short } from '../../kit/errors.ts';
 import { entityTagOf, isKnown } from '../../kit/etag.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { bodyValidator } from '../../kit/http/validate.ts';
 import { readJson } from '../../kit/json.ts';
-import { parseTraceparent, traceHeadersOf } from '../../kit/trace-context.ts';
+import { traceHeadersOf } from '../../kit/trace-context.ts';
 import type { Turns } from '../../kit/turns.ts';
 import { isId } from '../../kit/uuid.ts';
 import type { Tier } from '../model/common.ts';
@@ -27,6 +26,7 @@ import type { PacketStamp, PacketText } from '../store/packets.ts';
 import type { Store } from '../store/store.ts';
 import { type Handlers, handlersOf } from './handlers.ts';
 import { agentOf, idempotencyOf, leaseToken } from './headers.ts';
+import { linkTo, recordAnswer } from './packet-traces.ts';
 
 interface PacketHandlersDependencies {
   store: Store;
@@ -72,9 +72,10 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
   const respond = (way: AnsweredVia): Handlers['respondPacket'] => ({
     async handle({ params, body }, context) {
       const options = changing(context, `POST /packets/${params.id}/respond`);
-      return changed(
-        await packets.respond(context.caller, params.id, body, { ...options, via: (context.via as AnsweredVia | undefined) ?? way }),
-      );
+      const via = (context.via as AnsweredVia | undefined) ?? way;
+      const change = await packets.respond(context.caller, params.id, body, { ...options, via });
+      if (!change.replayed) recordAnswer(change.packet);
+      return answerOf(change);
     },
     bodyFaults: answerFaults,
   });
@@ -233,16 +234,13 @@ export const changing = (context: HandlerContext<Caller>, operation?: string): C
 /** The answer to a claim: with the trace of the packet, which the work on it continues. */
 const claimed = (change: Changed) => changed(change, { headers: { ...traceIn(change.packet) } });
 
-/** Says that the request is about a packet that another trace led to. */
-function linkTo(packet: string): void {
-  const span = currentRequest()?.span;
-  const trace = span && parseTraceparent(traceIn(packet)?.traceparent);
-  if (trace !== undefined) span!.link(trace);
+/** The answer to a change of a packet, which links to the trace of the packet. */
+export function changed(change: Changed, answer: { status?: number; headers?: Record<string, string> } = {}) {
+  linkTo(change.packet);
+  return answerOf(change, answer);
 }
 
-/** The answer to a change of a packet. */
-export function changed({ packet, revision, replayed }: Changed, answer: { status?: number; headers?: Record<string, string> } = {}) {
-  linkTo(packet);
+function answerOf({ packet, revision, replayed }: Changed, answer: { status?: number; headers?: Record<string, string> } = {}) {
   const headers = { etag: tagOf({ packet, revision }), ...(replayed ? { 'idempotency-replayed': 'true' } : {}), ...answer.headers };
   return new HttpResponse<never>({ ...answer, headers, body: new JsonText(packet) });
 }

@@ -77,6 +77,10 @@ export function createOtlpTracer({ endpoint, ratio, logger, ...parts }: OtlpOpti
         link: (other) => {
           span.addLink({ context: spanContextOf(other) });
         },
+        record(of, { name, from }) {
+          const below = trace.setSpanContext(ROOT_CONTEXT, spanContextOf(of));
+          tracer.startSpan(name, { startTime: from, links: [{ context: span.spanContext() }] }, below).end();
+        },
         end({ name, attributes: given, failed }: SpanEnd) {
           span.updateName(name);
           span.setAttributes(given as Attributes);
