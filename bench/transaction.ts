@@ -13,6 +13,10 @@ type Row = Record<string, string | number | null>;
 
 const newId = createIds((bytes) => void randomFillSync(bytes));
 const clients: pg.Client[] = [];
+
+/** A tenant of its own, since positions of events are those of a tenant, and the service counts its own. */
+const tenant = 1_000_000;
+let position = 0;
 let rows: { packets: Row; events: Row };
 
 function insertOf(table: string, row: Row): { name: string; text: string; values: unknown[] } {
@@ -28,6 +32,8 @@ const tasks = {
   async start(url: string): Promise<void> {
     for (let index = 0; index < atOnce; index += 1) {
       const client = new pg.Client(url);
+      // The database stops before this program does.
+      client.on('error', () => undefined);
       await client.connect();
       clients.push(client);
     }
@@ -41,8 +47,9 @@ const tasks = {
       const client = free.pop()!;
       const id = newId(new Date());
       await client.query('begin');
-      await client.query(insertOf('packets', { ...rows.packets, id }));
-      await client.query(insertOf('events', { ...rows.events, id, packet_id: id }));
+      await client.query(insertOf('packets', { ...rows.packets, tenant, id }));
+      position += 1;
+      await client.query(insertOf('events', { ...rows.events, tenant, position, id, packet_id: id }));
       await client.query('commit');
       free.push(client);
     });

@@ -13,6 +13,7 @@ import { startPostgres } from './support/postgres.ts';
 import { startFallbackProcess, startProcess, type TestProcess } from './support/process.ts';
 import { startProgram } from './support/program.ts';
 import { findProgram } from './support/programs.ts';
+import { startReceiver } from './support/receiver.ts';
 import { adminKey, packetRequest } from './support/service.ts';
 import { listenTo, openSocket } from './support/streams.ts';
 import { until } from './support/until.ts';
@@ -119,6 +120,27 @@ describe('nginx with deploy/nginx/baton.conf', { skip: findProgram('nginx') === 
     assert.equal((await fetch(`${address}/metrics`)).status, 404);
     await instances[0]!.kill();
     for (const id of ids) assert.equal((await fetch(`${address}/api/v1/packets/${id}`, { headers: keyed })).status, 200);
+  });
+
+  test('gives a 503 of the only instance that runs to its caller, and sends it the next request [H433]', async (t) => {
+    let failing = 1;
+    const { url } = await startReceiver(t, (response, { path }) => {
+      const isFailing = path !== '/health' && failing-- > 0;
+      response.writeHead(isFailing ? 503 : 200).end(isFailing ? 'the database is away' : 'here');
+    });
+    const { address } = await runNginx(t, 'baton.conf', {
+      'handoff-1:8080': new URL(url).host,
+      'handoff-2:8080': '127.0.0.1:1',
+      'server fallback:8000': 'server 127.0.0.1:1',
+    });
+    // The other instance has been asked, and is left out.
+    for (let count = 0; count < 2; count += 1) assert.equal((await fetch(`${address}/health`)).status, 200);
+    const answers = [];
+    for (let count = 0; count < 6; count += 1) {
+      const answer = await fetch(`${address}/api/v1/packets`);
+      answers.push([answer.status, await answer.text()]);
+    }
+    assert.deepEqual(answers, [[503, 'the database is away'], ...Array(5).fill([200, 'here'])]);
   });
 
   test('names the client, so that wrong keys are counted per client and not per proxy', async (t) => {

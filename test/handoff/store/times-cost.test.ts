@@ -26,7 +26,7 @@ function recordRuns(t: TestContext) {
     DatabaseSync.prototype.prepare = prepare;
     Object.assign(StatementSync.prototype, { run, get, all });
   });
-  const count = (sql: string): unknown => Object.values(get.call(prepare.call(database!, sql)) as object)[0];
+  const count = (sql: string): unknown => Object.values(Reflect.apply(get, prepare.call(database!, sql), []) as object)[0];
   return { count, during: (work: () => Promise<unknown>) => work().then(() => ran.splice(0)) };
 }
 

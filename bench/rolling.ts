@@ -1,0 +1,245 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { createParser } from 'eventsource-parser';
+import pg from 'pg';
+
+import { createExample } from '../src/handoff/model/examples.ts';
+import { freePort } from '../src/kit/free-port.ts';
+import { startPostgres } from '../test/support/postgres.ts';
+import { startProgram } from '../test/support/program.ts';
+import { findProgram } from '../test/support/programs.ts';
+import { createRedis, skipWithoutRedis } from '../test/support/redis.ts';
+import { adminKey, Instance } from './soak/places.ts';
+
+/**
+ * `npx node bench/rolling.ts --restarts N`: replaces two instances behind nginx with `deploy/nginx/baton.conf` one after the other,
+ * N times, under mixed load that repeats no request. Exits 1 if a request failed, an event of a stream was lost or came twice, or a
+ * packet that was created is not there.
+ */
+const { values } = parseArgs({ options: { restarts: { type: 'string', default: '20' }, drain: { type: 'string', default: '5' } } });
+const restarts = Number(values.restarts);
+if (!Number.isInteger(restarts) || restarts < 1) throw new Error('--restarts must be a whole number from 1 on.');
+
+/** How long an instance that is ready again runs before the next one is stopped: longer than nginx leaves out one that failed. */
+const betweenMs = 3000;
+
+const { hitl: _, ...packetRequest } = createExample;
+const target = createExample.metadata.target_agent!.id;
+const statuses = new Map<string, Map<number, number>>();
+const failures: string[] = [];
+const created = new Set<string>();
+const completed = new Set<string>();
+
+function fail(sentence: string): void {
+  failures.push(sentence);
+  if (failures.length <= 20) console.log(`FAILED: ${sentence}`);
+}
+
+interface Request {
+  readonly body?: unknown;
+  readonly headers?: Record<string, string>;
+}
+
+/** Sends a request once. Any other status than those expected is a failure. */
+async function send(base: string, name: string, path: string, expected: readonly number[], { body, headers = {} }: Request = {}) {
+  const [method = 'GET'] = name.split(' ');
+  const given = body === undefined ? {} : { body: JSON.stringify(body) };
+  const type = body === undefined ? {} : { 'content-type': 'application/json' };
+  try {
+    const answer = await fetch(`${base}/api/v1${path}`, { method, headers: { 'x-api-key': adminKey, ...type, ...headers }, ...given });
+    const text = await answer.text();
+    const counts = statuses.get(name) ?? statuses.set(name, new Map()).get(name)!;
+    counts.set(answer.status, (counts.get(answer.status) ?? 0) + 1);
+    if (expected.includes(answer.status)) return text === '' ? undefined : JSON.parse(text);
+    fail(`${name} was answered ${answer.status}: ${text.slice(0, 200)}`);
+  } catch (error) {
+    fail(`${name} got no answer: ${(error as Error).message} ${String((error as Error).cause ?? '')}`);
+  }
+  return undefined;
+}
+
+async function create(base: string, name: string, over: AbortSignal): Promise<void> {
+  for (let index = 0; !over.aborted; index += 1) {
+    const headers = { 'idempotency-key': `${name}-${index}` };
+    const packet = await send(base, 'POST create', '/packets', [201], { body: packetRequest, headers });
+    if (packet !== undefined) created.add(packet.id);
+    await sleep(100);
+  }
+}
+
+async function work(base: string, name: string, over: AbortSignal): Promise<void> {
+  for (let index = 0; !over.aborted; index += 1) {
+    const body = { agent_id: name, target_agent: target, lease_seconds: 60, wait_seconds: 5 };
+    const held = await send(base, 'POST claim-next', '/packets/claim-next', [200, 204], { body });
+    if (held === undefined) continue;
+    const headers = { 'x-lease-token': held.lease.token, 'idempotency-key': `${name}-${index}` };
+    const path = `/packets/${held.id}`;
+    await send(base, 'PATCH progress', path, [200], { body: { status: 'in_progress' }, headers: { 'x-lease-token': held.lease.token } });
+    const done = await send(base, 'PATCH complete', path, [200], { body: { status: 'completed' }, headers });
+    if (done !== undefined) completed.add(held.id);
+  }
+}
+
+async function read(base: string, over: AbortSignal): Promise<void> {
+  const paths = ['/packets?limit=50', '/packets/search?q=charged', '/stats', '/agents', '/audit?limit=20'];
+  for (let index = 0; !over.aborted; index += 1) {
+    const newest = [...created].at(-1);
+    const own = newest === undefined ? [] : [`/packets/${newest}`, `/packets/${newest}/history`, `/packets/${newest}/brief`];
+    await send(base, 'GET', [...paths, ...own][index % (paths.length + own.length)]!, [200]);
+    await sleep(50);
+  }
+}
+
+/** Follows a stream, and resumes it each time that an instance ends it. Resolves with how often it was opened. */
+async function follow(base: string, seen: Set<string>, over: AbortSignal): Promise<number> {
+  let lastId = '';
+  let opened = 0;
+  const parser = () =>
+    createParser({
+      onEvent({ event, id, data }) {
+        if (id !== undefined) lastId = id;
+        if (event === 'reset') fail(`a stream was reset: ${data}`);
+        if (event !== 'packet.created' && event !== 'packet.completed') return;
+        const name = `${event} ${JSON.parse(data).packet_id}`;
+        if (seen.has(name)) fail(`${name} came twice on a stream`);
+        seen.add(name);
+      },
+    });
+  while (!over.aborted) {
+    const headers = { 'x-api-key': adminKey, ...(lastId === '' ? {} : { 'last-event-id': lastId }) };
+    try {
+      const answer = await fetch(`${base}/events`, { headers, signal: over });
+      opened += 1;
+      if (answer.status !== 200) fail(`a stream was answered ${answer.status}`);
+      const [events, decoder] = [parser(), new TextDecoder()];
+      for await (const chunk of answer.body!) events.feed(decoder.decode(chunk, { stream: true }));
+    } catch (error) {
+      if (!over.aborted) fail(`a stream broke: ${(error as Error).message} ${String((error as Error).cause ?? '')}`);
+    }
+  }
+  return opened;
+}
+
+/** nginx with the shipped file, in which only addresses and the path of the log are replaced. */
+async function startNginx(folder: string, ports: readonly number[]) {
+  const [front, fallback] = [await freePort(), await freePort()];
+  const shipped = readFileSync(fileURLToPath(new URL('../deploy/nginx/baton.conf', import.meta.url)), 'utf8');
+  const here = shipped
+    .replace('handoff-1:8080', `127.0.0.1:${ports[0]}`)
+    .replace('handoff-2:8080', `127.0.0.1:${ports[1]}`)
+    .replace('fallback:8000', `127.0.0.1:${fallback}`)
+    .replace('listen 8080', `listen 127.0.0.1:${front}`)
+    .replace('listen 8000', `listen 127.0.0.1:${fallback}`)
+    .replaceAll('/var/log/nginx/access.log', join(folder, 'access.log'));
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${join(folder, name)};`).join(' ');
+  const whole = `daemon off; worker_processes 1; pid ${join(folder, 'pid')}; events { worker_connections 1024; } http { ${paths}\n${here}\n}`;
+  writeFileSync(join(folder, 'nginx.conf'), whole);
+  const error = join(folder, 'error.log');
+  return {
+    base: `http://127.0.0.1:${front}`,
+    error,
+    program: startProgram([findProgram('nginx')!, '-c', join(folder, 'nginx.conf'), '-e', error]),
+  };
+}
+
+async function whenReady(url: string): Promise<void> {
+  for (;;) {
+    const isReady = await fetch(`${url}/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+    if (isReady) return;
+    await sleep(100);
+  }
+}
+
+async function main(folder: string, databaseUrl: string, redisUrl: string): Promise<void> {
+  const env = {
+    SERVICE_DATABASE_URL: databaseUrl,
+    SERVICE_REDIS_URL: redisUrl,
+    SERVICE_ADMIN_KEY: adminKey,
+    ...{ SERVICE_HOST: '127.0.0.1', SERVICE_LOG_LEVEL: 'error', SERVICE_LOG_FORMAT: 'json', SERVICE_DRAIN_SECONDS: values.drain },
+    ...{ SERVICE_RATE_LIMIT_PER_MINUTE: '10000000', SERVICE_HOURLY_QUOTA_BUSINESS: '1000000000' },
+  };
+  const ports = [await freePort(), await freePort()];
+  const program = fileURLToPath(new URL('../bin/service-cli.js', import.meta.url));
+  const instances = ports.map(
+    (port, index) => new Instance(`instance ${index + 1}`, port, [program, 'serve'], { ...env, SERVICE_PORT: String(port) }),
+  );
+  for (const instance of instances) await instance.start();
+  const nginx = await startNginx(folder, ports);
+  const [loads, streams] = [new AbortController(), new AbortController()];
+  try {
+    await whenReady(nginx.base);
+    const seen = [new Set<string>(), new Set<string>()];
+    const following = seen.map((one) => follow(nginx.base, one, streams.signal));
+    await sleep(1000);
+    const [few, more] = [
+      [0, 1],
+      [0, 1, 2],
+    ];
+    const loading = [
+      ...more.map((index) => create(nginx.base, `creator-${index}`, loads.signal)),
+      ...more.map((index) => work(nginx.base, `worker-${index}`, loads.signal)),
+      ...few.map(() => read(nginx.base, loads.signal)),
+    ];
+    for (let turn = 0; turn < restarts; turn += 1) {
+      const instance = instances[turn % instances.length]!;
+      const code = await instance.stop();
+      if (code !== 0) fail(`${instance.name} ended with ${code}: ${instance.lastProblem()}`);
+      await instance.start();
+      await whenReady(instance.url);
+      await sleep(betweenMs);
+      console.log(
+        `${turn + 1}. restart: ${[...statuses.values()].flatMap((counts) => [...counts.values()]).reduce((sum, one) => sum + one, 0)} requests, ${failures.length} failures`,
+      );
+    }
+    loads.abort();
+    await Promise.all(loading);
+    await sleep(5000);
+    streams.abort();
+    const opened = await Promise.all(following);
+    for (const one of seen) {
+      for (const id of created) if (!one.has(`packet.created ${id}`)) fail(`packet.created ${id} never came on a stream`);
+      for (const id of completed) if (!one.has(`packet.completed ${id}`)) fail(`packet.completed ${id} never came on a stream`);
+    }
+    const { total } = (await send(nginx.base, 'GET', '/packets?limit=1', [200])) as { total: number };
+    if (total !== created.size) fail(`${created.size} creates were answered 201, and there are ${total} packets`);
+    for (const [name, counts] of statuses)
+      console.log(`${name}: ${[...counts].map(([status, count]) => `${count} × ${status}`).join(', ')}`);
+    console.log(`${opened.join(' and ')} times two streams were opened; ${seen[0]!.size} events on each`);
+    console.log(`${restarts} restarts, ${failures.length} failures`);
+  } finally {
+    loads.abort();
+    streams.abort();
+    for (const instance of instances) await instance.kill();
+    nginx.program.child.kill('SIGTERM');
+    await nginx.program.ended;
+    const log = readFileSync(nginx.error, 'utf8')
+      .split('\n')
+      .filter((line) => /upstream/.test(line));
+    console.log(`nginx turned to the other instance, or gave up, ${log.length} times${log.length === 0 ? '' : `; last: ${log.at(-1)}`}`);
+  }
+}
+
+if (findProgram('nginx') === undefined || skipWithoutRedis !== false) throw new Error('It needs nginx and redis-server.');
+const folder = await mkdtemp(join(tmpdir(), 'baton-rolling-'));
+const [postgres, redis] = [await startPostgres(), await createRedis()];
+try {
+  await redis.start();
+  const client = new pg.Client(`${postgres.url}/postgres`);
+  await client.connect();
+  await client.query('create database rolling');
+  await client.end();
+  await main(folder, `${postgres.url}/rolling`, redis.url);
+} finally {
+  await redis.stop();
+  await postgres.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+process.exitCode = failures.length === 0 ? 0 : 1;
