@@ -69,7 +69,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
         ...{ decisions, actions, dependencies, not_before, due_at },
       };
       const { idempotency_key } = args;
-      const packet = present(await call(routes.createPacket, { body: defined(body), names: { agent, idempotency_key } }));
+      const packet = present(await call(routes.createPacket, { body: withoutUndefined(body), names: { agent, idempotency_key } }));
       return { structured: packet, text: `Packet ${packet.id} waits for ${JSON.stringify(target_agent)}.` };
     },
   }),
@@ -146,7 +146,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     run: async (args, session) => {
       const { packet_id: id, agent_id, lease_token, if_revision, wait_seconds = maxToolSeconds, ...body } = args;
       const names = { agent: actingAgent(session, agent_id), lease_token, if_revision };
-      const packet = present(await session.call(routes.askQuestion, { params: { id }, body: defined(body), names }));
+      const packet = present(await session.call(routes.askQuestion, { params: { id }, body: withoutUndefined(body), names }));
       const questionId = await askedIn(session, packet, args.key);
       if (session.takesTasks) return askTask(packet, questionId);
       const isLatest = packet.hitl?.question_id === questionId;
@@ -213,7 +213,7 @@ export const tools: Readonly<Record<keyof Inputs, Tool>> = {
     output: outputs.page,
     annotations: reads,
     run: async ({ text, statuses: wanted, tags, limit = 10, ...rest }, { call }) => {
-      const query = defined({ ...rest, q: text, limit, status: wanted?.join(','), tags: tags?.join(',') });
+      const query = withoutUndefined({ ...rest, q: text, limit, status: wanted?.join(','), tags: tags?.join(',') });
       const page = present(text === undefined ? await call(routes.listPackets, { query }) : await call(routes.searchPackets, { query }));
       const lines = page.packets.map(({ id, status, metadata, context }) =>
         [id, status, `for ${metadata.target_agent.id}`, beginningOf(context.summary, 200)].join(' | '),
@@ -321,7 +321,7 @@ type Change = { packet_id: string; agent_id?: string; lease_token?: string; if_r
 async function patch(args: Change, session: Session, body: Record<string, unknown>): Promise<ToolResult> {
   const { packet_id: id, agent_id, lease_token, if_revision } = args;
   const names = { agent: actingAgent(session, agent_id), lease_token, if_revision };
-  return changed(await session.call(routes.patchPacket, { params: { id }, body: defined(body), names }));
+  return changed(await session.call(routes.patchPacket, { params: { id }, body: withoutUndefined(body), names }));
 }
 
 /** The text for the agent that has claimed a packet: how to go on, and the brief. */
@@ -335,7 +335,7 @@ async function claimedText({ call }: Session, { id, lease }: Packet): Promise<st
   return `You hold packet ${id}.${token}${brief === undefined ? '' : `\n${fenced(briefText(brief))}`}`;
 }
 
-/** The value without its undefined fields. */
-function defined(value: Record<string, unknown>): Record<string, unknown> {
+/** The value without its undefined fields, at any depth. */
+function withoutUndefined(value: Record<string, unknown>): Record<string, unknown> {
   return readJson(JSON.stringify(value)) as Record<string, unknown>;
 }

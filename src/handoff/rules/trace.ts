@@ -6,7 +6,6 @@ export type KeptTrace = NonNullable<Packet['metadata']['trace']>;
 
 /** Metadata of a request without what only the service sets: a trace and a schedule. */
 export function withoutOwn<M extends object>(metadata: M): Omit<M, 'trace' | 'schedule'> {
-  if (!('trace' in metadata || 'schedule' in metadata)) return metadata;
   const { trace: _, schedule: __, ...others } = metadata as M & { trace?: unknown; schedule?: unknown };
   return others;
 }

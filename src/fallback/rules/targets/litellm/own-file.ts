@@ -1,3 +1,4 @@
+import { defined } from '../../../../kit/defined.ts';
 import type { Reason } from '../../finding-list.ts';
 import { isAzure, knownKind } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
@@ -182,8 +183,6 @@ function redirect(parameters: Fields, base: string, name: string): Fields {
   const api_base = isAzure(called.kind) || isAnthropic(called) ? address : `${address}/v1`;
   return defined({ ...plain, ...redirected, api_base, api_key: rehearsalKey });
 }
-
-const defined = (fields: Fields): Fields => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 /** Settings without the fallbacks from and to groups that have no deployment any more. */
 function withoutGroups(settings: Fields, missing: ReadonlySet<string>): Fields {
