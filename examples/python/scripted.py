@@ -79,9 +79,10 @@ def crewai_model() -> Any:
 
     class Scripted(BaseLLM):
         def call(self, messages: Any, *_: Any, **__: Any) -> str:
-            said = str(messages[-1]["content"])
+            # The first two say how to use tools, and what to do.
+            said = " ".join(str(message.get("content")) for message in messages[2:])
             if "Observation:" in said:
-                return f"Thought: I know it.\nFinal Answer: The tool said: {said.rsplit('Observation:', 1)[1].strip()}"
+                return f"Thought: I know it.\nFinal Answer: The tool said: {said}"
             return f"Thought: I refund it.\nAction: refund\nAction Input: {json.dumps(ARGUMENTS)}"
 
     return Scripted(model="scripted")

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { Client, type OAuthClientProvider, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 
 import { type RunningProvider, startProvider } from '../../examples/demo-sign-in/provider.ts';
@@ -111,4 +117,49 @@ test("the official client registers, lets its person sign in, gets a token for /
   assert.match(history, /dana@example\.com/);
   const elsewhere = await fetch(`${address}/api/v1/packets`, { headers: { authorization: `Bearer ${keeper.saved!.access_token}` } });
   assert.equal(elsewhere.status, 401, 'the token is for /mcp alone');
+});
+
+test("the Inspector's command line lets its person sign in by a browser, and calls a tool with the token", async (t) => {
+  const { address, provider } = await start(t);
+  const launcher = new URL('node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js', import.meta.url);
+  const home = mkdtempSync(join(tmpdir(), 'baton-inspector-'));
+  t.after(() => rmSync(home, { recursive: true, force: true }));
+  const callback = `http://127.0.0.1:${await freePort()}/oauth/callback`;
+  const call = [
+    '--method',
+    'tools/call',
+    '--tool-name',
+    'hand_over',
+    '--tool-arg',
+    'target_agent=resolver',
+    '--tool-arg',
+    'summary=Refund',
+  ];
+  const args = ['--cli', `${address}/mcp`, '--transport', 'http', '--callback-url', callback, '--format', 'json', ...call];
+  // Without a terminal it signs nobody in, unless it may open a browser; there is none, so it prints the address.
+  const env = { PATH: '/nowhere', HOME: home, MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'memory' };
+  const inspector = spawn(process.execPath, [fileURLToPath(launcher), ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  t.after(() => inspector.kill('SIGKILL'));
+  let [printed, said] = ['', ''];
+  inspector.stdout.on('data', (part) => {
+    printed += part;
+  });
+  const asked = new Promise<string>((resolve, reject) => {
+    inspector.stderr.on('data', (part) => {
+      said += part;
+      const [, url] = /Please navigate to: (\S+)/.exec(said) ?? [];
+      if (url !== undefined) resolve(url);
+    });
+    inspector.on('close', (code) => reject(new Error(`It ended with ${code}: ${said}`)));
+  });
+  const url = new URL(await asked);
+  assert.deepEqual([url.origin, url.searchParams.get('resource')], [provider.issuer, `${address}/mcp`]);
+  const ended = once(inspector, 'close');
+  const dana = new Visitor();
+  const page = await dana.open(url.href);
+  const back = await dana.open(page.url, { method: 'POST', body: new URLSearchParams({ person: 'dana' }) });
+  assert.ok(back.url.startsWith(callback), back.url);
+  const [code] = await ended;
+  assert.equal(code, 0, said);
+  assert.match(printed, /"summary": ?"Refund"|packet/, printed);
 });

@@ -10,7 +10,7 @@ import { linkHash, linkStatus, linkToken, linkTokenBytes, tenantOfLink } from '.
 import { typedName } from '../rules/answered-by.ts';
 import { placeOf } from '../rules/approval.ts';
 import { requireKept } from '../rules/erasure.ts';
-import { type KeyFamily, personOrigin, requireNoSource } from '../rules/exclusion.ts';
+import { type KeyFamily, personIn, personOrigin, requireNoSource } from '../rules/exclusion.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { isAwaited, latestQuestion } from '../rules/question-state.ts';
 import { acts, hasRight, mayMakeFor, requireLasting, requireMakerFor, requireRight } from '../rules/rights.ts';
@@ -95,7 +95,8 @@ export function createAnswerLinkService({
     if (link === undefined || maker === undefined || view === undefined) return undefined;
     // A person who made it for somebody else may have lost the right to.
     if (!mayMakeFor(maker, link.responder)) return undefined;
-    const hasLeft = link.responder !== null && linkHasEnded(await personOf(link.tenant, link.responder), link.created_at);
+    const people = await Promise.all(peopleOf(link).map((name) => personOf(link.tenant, name)));
+    const hasLeft = people.some((person) => linkHasEnded(person, link.created_at));
     return { link, maker, packet: view.packet, hasLeft };
   }
 
@@ -195,14 +196,14 @@ export function createAnswerLinkService({
       const view = isId(packetId) ? await views.of(caller, packetId) : undefined;
       if (view === undefined) throw notFound('packet');
       const links = await tenant.answerLinks.ofPacket(packetId);
-      const names = [...new Set(links.flatMap(({ responder }) => (responder === null ? [] : [nameKey(responder)])))];
+      const names = [...new Set(links.flatMap(peopleOf))];
       const people = new Map(
         await Promise.all(names.map(async (name) => [name, await store.whole(caller.tenant_number).people.find(name)] as const)),
       );
       return links.map((link) => {
         const { id, packet_id, responder, sign_in, created_at, expires_at } = link;
         const found = linkStatus(link, view.packet, clock());
-        const isOver = found === 'open' && responder !== null && linkHasEnded(people.get(nameKey(responder)), created_at);
+        const isOver = found === 'open' && peopleOf(link).some((name) => linkHasEnded(people.get(name), created_at));
         return { id, packet_id, responder, ...shownSignIn(sign_in), status: isOver ? 'revoked' : found, created_at, expires_at };
       });
     },
@@ -296,6 +297,10 @@ export function createAnswerLinkService({
     },
   };
 }
+
+/** For whom a link is, and who made it after signing in, in the form in which names are compared. */
+const peopleOf = ({ responder, key_origin }: Pick<StoredAnswerLink, 'responder' | 'key_origin'>): string[] =>
+  [responder, personIn(key_origin)].flatMap((name) => (name ? [nameKey(name)] : []));
 
 /** Who answers by a link: the person who signed in, or whom the link names, or whose name was typed. */
 function answererOf({ id, responder, verified }: StoredAnswerLink, answer: RespondRequest, person: Caller | undefined): AnsweredBy {

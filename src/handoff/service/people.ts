@@ -103,7 +103,8 @@ export function createPeopleService({ store, clock }: ServiceDependencies) {
         work(person, { sessions }, now) {
           if (person.subject === null) return undefined;
           for (const session of sessions.ofPerson(person.name_key)) sessions.end(session, now);
-          return { ...person, subject: null, issuer: null, groups: [] };
+          // Links that were made by or for the former one are not the next one's.
+          return { ...person, subject: null, issuer: null, groups: [], links_end_at: now.toISOString() };
         },
       }),
   };

@@ -601,6 +601,35 @@ describe('A stream', () => {
   });
 });
 
+describe('A name that is released', () => {
+  for (const store of stores)
+    test(`takes no link along that was made by or for its former person, on ${store.name} [H428]`, async (t) => {
+      const { service, issuer, clock } = await start(t, { store });
+      const former = asPerson(service, cookiesOf(await signIn(service, issuer)));
+      const id = await asking(service);
+      const urls = [
+        (await former('POST', `/packets/${id}/answer-links`, { body: {} })).body.url,
+        (await service.call('POST', `/packets/${id}/answer-links`, { body: { responder: dana.email } })).body.url,
+      ];
+      const pages = async () =>
+        Promise.all(urls.map(async (url) => (await service.call('GET', `/${new URL(url).pathname}`, { key: null })).status));
+      assert.deepEqual(await pages(), [200, 200]);
+      clock.turn(1);
+      assert.equal((await service.call('POST', `/people/${dana.email}/release`)).status, 200);
+      const next = asPerson(service, cookiesOf(await signIn(service, issuer, { ...dana, sub: 'another dana' })));
+      assert.ok(!(await pages()).includes(200));
+      const { body: links } = await service.call('GET', `/packets/${id}/answer-links`);
+      assert.deepEqual(
+        links.map(({ status }: { status: string }) => status),
+        ['revoked', 'revoked'],
+      );
+      clock.turn(1);
+      const own = await next('POST', `/packets/${id}/answer-links`, { body: {} });
+      urls.splice(0, 2, own.body.url);
+      assert.deepEqual(await pages(), [200], own.text);
+    });
+});
+
 describe('A suspended person, without any provider', () => {
   for (const store of stores)
     test(`answers on no way: keys in the name are refused until the person is resumed, on ${store.name} [H517]`, async (t) => {
