@@ -162,3 +162,9 @@ export function conditionOfAnswer(text: string, finishReason: string | null): Co
 export const knownStatuses: readonly number[] = [
   400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 413, 415, 422, 424, 429, 500, 501, 502, 503, 504, 505, 520, 521, 522, 523, 524, 529,
 ];
+
+/** The failures that are about the request itself, or end an answer that had begun: they say nothing about the next request. */
+const ofRequest: readonly Condition[] = ['interrupted', 'context_length', 'content_filter', 'unsupported_request', 'invalid_request'];
+
+/** The failures that count for a cool-down that names none. */
+export const countedByDefault: readonly Condition[] = conditions.filter((condition) => !ofRequest.includes(condition));

@@ -1,13 +1,7 @@
 import { duration, plural } from '../../kit/wording.ts';
-import { type ChainDefinition, type Condition, type Cooldown, conditions, type Provider } from '../model/chain.ts';
-import type { Failure } from './conditions.ts';
+import type { ChainDefinition, Cooldown, Provider } from '../model/chain.ts';
+import { countedByDefault, type Failure } from './conditions.ts';
 import { listed } from './wording.ts';
-
-/** The failures that are about the request itself, or end an answer that had begun: they say nothing about the next request. */
-const ofRequest: readonly Condition[] = ['interrupted', 'context_length', 'content_filter', 'unsupported_request', 'invalid_request'];
-
-/** The failures that count where a cool-down names none. */
-export const countedByDefault: readonly Condition[] = conditions.filter((condition) => !ofRequest.includes(condition));
 
 /** The cool-down of a provider: its own, else that of the chain; null without one. */
 export const cooldownOf = ({ cooldown }: Pick<ChainDefinition, 'cooldown'>, provider: Pick<Provider, 'cooldown'>): Cooldown | null =>

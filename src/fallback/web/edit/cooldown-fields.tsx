@@ -4,7 +4,7 @@ import { CheckField, TextField } from '../../../kit/web/components/field.tsx';
 import { bind, Fields } from '../../../kit/web/components/form.tsx';
 import { words } from '../../../kit/web/format.ts';
 import { conditions } from '../../model/chain.ts';
-import { countedByDefault } from '../../rules/cooldown.ts';
+import { countedByDefault } from '../../rules/conditions.ts';
 import type { CooldownDraft } from './draft.ts';
 import styles from './fields.module.css';
 

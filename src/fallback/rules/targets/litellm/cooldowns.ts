@@ -1,13 +1,13 @@
 import { duration, plural } from '../../../../kit/wording.ts';
 import { type Condition, type Cooldown, conditions, maxAllowedFails, maxCooldownSeconds, maxWindowMs } from '../../../model/chain.ts';
-import { usualStatus } from '../../conditions.ts';
-import { cooldownOf, countedByDefault } from '../../cooldown.ts';
+import { countedByDefault, usualStatus } from '../../conditions.ts';
+import { cooldownOf } from '../../cooldown.ts';
 import { listed } from '../../wording.ts';
 import type { Section } from '../section.ts';
 import type { Source } from '../target.ts';
 import { classOf, type ErrorClass } from './errors.ts';
 
-// How LiteLLM's router leaves out models for a while, as the source of version 1.106.2 says.
+// How LiteLLM's router leaves out models for a while, as the source of version 1.106.2 says, and as interop/litellm-outages.test.ts measures with it.
 
 /** LiteLLM's own numbers: of allowed failures, which it takes for none given, and of seconds. */
 const usual = { fails: 3, seconds: 5 };

@@ -1,6 +1,5 @@
 import { conditions, maxAllowedFails, maxCooldownSeconds, maxWindowMs } from '../../../model/chain.ts';
-import { usualStatus } from '../../conditions.ts';
-import { countedByDefault } from '../../cooldown.ts';
+import { countedByDefault, usualStatus } from '../../conditions.ts';
 import type { Draft, Section } from '../section.ts';
 
 // Portkey's circuit breaker, as https://portkey.ai/docs/product/ai-gateway/circuit-breaker describes it. The gateway that

@@ -11,7 +11,7 @@ from .common import Action, ChainDefinition, Condition, Conditions, Finding, Mod
 Endpoint = Literal["chat", "messages", "responses"]
 Reasoning = Literal["low", "medium", "high"]
 Preset = Literal["coverage", "healthy", "primary_down", "cascade", "flap", "blackout", "streams"]
-Kind = Literal["calls", "end", "received"]
+Kind = Literal["calls", "end", "received", "cooldown", "draws"]
 
 
 InjectedFaultRequest = TypedDict(
@@ -134,6 +134,10 @@ class TimelineSecondOut(TypedDict):
 class Timeline(TypedDict):
     """What a test with a timeline did, second by second."""
 
+    rate_per_minute: int
+    """The prompts of a minute, as asked for."""
+    outages: list[Outage]
+    """The failures, as asked for."""
     seconds: list[TimelineSecond]
     only_last: list[TimelineOnlyLast]
     """When all providers but the last one were left out or failed."""
@@ -322,7 +326,13 @@ class TestResult(TypedDict):
     differences: NotRequired[list[Difference]]
     """With the mode `rehearsal`: what the gateway does otherwise."""
     timeline: NotRequired[Timeline | None]
-    """With a timeline: what happened in each second. Null until the test has ended."""
+    """With a timeline: what happened in each second; in a rehearsal what the gateway did. Null
+    until the test has ended.
+    """
+    expected_timeline: NotRequired[Timeline | None]
+    """With a timeline in a rehearsal: what the chain alone says, by simulation. Null until the
+    test has ended.
+    """
     chain: ChainDefinition
     findings: list[Finding]
     """The findings of the import about a condition, of a provider or of none in particular, as
@@ -432,10 +442,14 @@ class Difference(TypedDict):
     """How it failed; null if it answered."""
     kind: Kind
     """`calls`: other calls. `end`: the same calls with another end. `received`: the same calls
-    and the same end, but the caller got something else.
+    and the same end, but the caller got something else. With a timeline, `cooldown`: a
+    provider was called that is left out, or not called although it is not. `draws`: a
+    provider of a balanced group got more or fewer calls than draws let expect.
     """
     stream: bool | None
     """Whether the answers were streamed; null if it is the same for both."""
+    second: int | None
+    """With a timeline: the second in which it began; null for draws, and without a timeline."""
     expected: DifferenceExpected
     actual: DifferenceExpected
     prompts: int
