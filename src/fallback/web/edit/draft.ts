@@ -82,7 +82,8 @@ const cooldownDraft = (cooldown: ChainRequest['cooldown']): CooldownDraft => ({
 function cooldownRequest(draft: CooldownDraft): ChainRequest['cooldown'] & (object | null) {
   if (cooldownNumbers.every((name) => draft[name].trim() === '') && draft.conditions.length === 0) return null;
   // What is missing is refused by the service, which names its field.
-  const numbers = valuesOf(cooldownNumbers, (name) => numberOf(draft[name]) as number);
+  const given = cooldownNumbers.filter((name) => draft[name].trim() !== '');
+  const numbers = valuesOf(given, (name) => numberOf(draft[name])) as Record<(typeof cooldownNumbers)[number], number>;
   return { ...numbers, conditions: draft.conditions.length === 0 ? null : [...draft.conditions] };
 }
 
