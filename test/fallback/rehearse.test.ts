@@ -282,6 +282,17 @@ describe('A finding', () => {
     assert.equal(because(sentence('claude')).length, 0);
   });
 
+  test('about cool-downs as such explains differences of cool-downs alone, of its provider or of all [F126]', () => {
+    const because = (finding: object, kind: 'calls' | 'cooldown' = 'cooldown') =>
+      explained(
+        { ...result, differences: [{ ...difference, kind, condition: 'auth_error' }] },
+        [{ ...said, kind: 'cooldowns', condition: null, ...finding }],
+        [],
+      )[0]!.because.length;
+    assert.deepEqual([because({}), because({ provider: null }), because({ provider: 'claude' })], [1, 1, 0]);
+    assert.deepEqual([because({}, 'calls'), because({ kind: 'memory' }), because({ loss: false })], [0, 0, 0]);
+  });
+
   test('does not excuse a gateway that cannot be used [F65]', () => {
     const differences = explained(result, [said], []);
     assert.equal(exitCodeOf({ result: { ...result, error: 'The gateway could not be called.' }, differences, program, notes: [] }), 1);
