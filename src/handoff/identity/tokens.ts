@@ -200,7 +200,9 @@ export class Tokens {
 
   /** Asks the provider again about an opaque token, which it may have revoked; nobody waits for the answer, and a provider that does not answer changes nothing. */
   #askAgain(caller: Caller, { token, place }: Held): void {
-    const over = () => void this.#over.add(caller);
+    const over = () => {
+      this.#over.add(caller);
+    };
     this.callerOf(token, place, () => undefined).then(
       (found) => {
         if (found === undefined || !caller.scopes?.every((scope) => found.scopes?.includes(scope))) over();
