@@ -13,7 +13,7 @@ export class TaskEnded extends Error {
 
 /** The limits of a sandbox. */
 export interface SandboxLimits {
-  /** The timeout of a task, in milliseconds. */
+  /** The most processor time of a task, in milliseconds. */
   readonly deadlineMs: number;
   /** The most pending tasks, including the running one; of all owners and of one. */
   readonly maxPending: number;
@@ -22,14 +22,20 @@ export interface SandboxLimits {
   readonly heapMib: number;
 }
 
-/** The tasks of a sandbox's thread. `ready` does nothing: the time that the thread needs to start counts towards no task. */
-export type SandboxTasks = Tasks & { ready(argument: Record<string, never>): Promise<unknown> };
+/** The tasks of a sandbox's thread. `ready` is `usedMs`: the time that the thread needs to start counts towards no task. */
+export type SandboxTasks = Tasks & { ready(argument: Record<string, never>): Promise<number> };
+
+/**
+ * How many times its processor time a task may take by the clock. A busy machine must not refuse what a quiet one takes, and a task
+ * that waits for something uses no processor time.
+ */
+const longestByClock = 10;
 
 /** The longest wait of a task in the queue, in milliseconds. */
 const maxWaitMs = 30_000;
 
 /**
- * Runs tasks on untrusted input in a thread with a timeout and a heap limit. The thread starts with the first task, and again after one
+ * Runs tasks on untrusted input in a thread with limits of processor time and heap. The thread starts with the first task, and again after one
  * that was ended. Tasks run one at a time, in turns between owners.
  */
 export class Sandbox<T extends SandboxTasks> {
@@ -58,15 +64,25 @@ export class Sandbox<T extends SandboxTasks> {
   }
 
   async #withDeadline<Name extends keyof T & string>(task: Name, argument: Parameters<T[Name]>[0]): Promise<unknown> {
-    let timer: NodeJS.Timeout | undefined;
+    const end = () => this.#thread.interrupt(new TaskEnded('time'));
+    const timers: NodeJS.Timeout[] = [];
+    let isOver = false;
     try {
-      await this.#thread.call('ready', {} as Parameters<T['ready']>[0]);
-      timer = setTimeout(() => this.#thread.interrupt(new TaskEnded('time')), this.#deadlineMs);
+      const before = (await this.#thread.call('ready', {} as Parameters<T['ready']>[0])) as number;
+      const look = async () => {
+        const used = (await this.#thread.usedMs().catch(() => before)) - before;
+        if (isOver) return;
+        if (used >= this.#deadlineMs) end();
+        else timers[0] = setTimeout(look, this.#deadlineMs - used);
+      };
+      // The second one ends a task of one long step as well, during which the thread does not say what it has used.
+      timers.push(setTimeout(look, this.#deadlineMs), setTimeout(end, longestByClock * this.#deadlineMs));
       return await this.#thread.call(task, argument);
     } catch (error) {
       throw (error as { code?: unknown }).code === 'ERR_WORKER_OUT_OF_MEMORY' ? new TaskEnded('memory') : error;
     } finally {
-      clearTimeout(timer);
+      isOver = true;
+      for (const timer of timers) clearTimeout(timer);
     }
   }
 }

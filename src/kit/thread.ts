@@ -76,6 +76,12 @@ export class Thread<T extends Tasks> {
     return answered as ReturnType<T[Name]>;
   }
 
+  /** The processor time that the thread has used, in milliseconds. It answers when the thread can be interrupted. */
+  async usedMs(): Promise<number> {
+    const used = await this.#worker?.cpuUsage();
+    return used === undefined ? 0 : inMs(used);
+  }
+
   /** Terminates the thread at once; open calls reject with `reason`. The next call starts a new thread. */
   interrupt(reason: Error): void {
     this.#ending = this.#worker?.terminate();
@@ -136,6 +142,11 @@ interface Start {
 
 /** The module of a thread, by its name without its extension, beside the module with this URL: the package has it as JavaScript. */
 export const threadModule = (name: string, url: string): URL => new URL(`./${name}${url.endsWith('.ts') ? '.ts' : '.js'}`, url);
+
+const inMs = ({ user, system }: NodeJS.CpuUsage): number => (user + system) / 1000;
+
+/** The processor time that this thread has used, in milliseconds. */
+export const usedMs = async (): Promise<number> => inMs(process.threadCpuUsage());
 
 /** The `data` that the parent passed to this thread. */
 export function threadData<T>(): T {

@@ -1,4 +1,6 @@
-import { serveTasks, threadData } from '../../src/kit/thread.ts';
+import { setTimeout as rest } from 'node:timers/promises';
+
+import { serveTasks, threadData, usedMs } from '../../src/kit/thread.ts';
 
 /** The tasks of a test thread: answering, failing in several ways, and ending. */
 const tasks = {
@@ -11,6 +13,8 @@ const tasks = {
     await new Promise((resolve) => signal.addEventListener('abort', resolve));
     throw new DOMException('This operation was aborted', 'AbortError');
   },
+  ready: usedMs,
+  rest: async (ms: number) => rest(ms, 'rested'),
   end: async (code: number) => process.exit(code),
 };
 

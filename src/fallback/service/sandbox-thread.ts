@@ -1,4 +1,4 @@
-import { serveTasks } from '../../kit/thread.ts';
+import { serveTasks, usedMs } from '../../kit/thread.ts';
 import { type ImportedFile, readFile } from './file-reader.ts';
 import { renderTemplate } from './liquid.ts';
 
@@ -7,7 +7,7 @@ import { renderTemplate } from './liquid.ts';
  * for minutes. In a separate thread they can be interrupted and block no request.
  */
 const tasks = {
-  ready: async (_: Record<string, never>) => true,
+  ready: usedMs,
   render: async ({ template, scope }: { template: string; scope: Record<string, unknown> }) => renderTemplate(template, scope),
   readFile: async (file: ImportedFile) => readFile(file),
 };

@@ -8,7 +8,7 @@ import type { TaskResult } from './liquid.ts';
 import type { TextTasks } from './sandbox-thread.ts';
 
 export interface SandboxOptions {
-  /** The timeout of a task, in milliseconds. The engines have their own lower limits, whose errors have a position. */
+  /** The most processor time of a task, in milliseconds. The engines have their own lower limits, whose errors have a position. */
   deadlineMs?: number;
   /** The most pending tasks, including the running one. */
   maxPending?: number;
@@ -21,7 +21,7 @@ export interface SandboxOptions {
 export type TextSandbox = ReturnType<typeof createSandbox>;
 
 /**
- * Creates the sandbox, which renders and parses untrusted texts in a thread with a timeout and a heap limit. The thread
+ * Creates the sandbox, which renders and parses untrusted texts in a thread with limits of processor time and heap. The thread
  * starts with the first task. Tasks run one at a time, in turns between owners.
  */
 export function createSandbox({ deadlineMs = 3_000, maxPending = 64, maxPendingPerOwner = 16, heapMib = 128 }: SandboxOptions = {}) {

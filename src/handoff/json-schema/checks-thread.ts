@@ -1,5 +1,5 @@
 import { readJson } from '../../kit/json.ts';
-import { serveTasks } from '../../kit/thread.ts';
+import { serveTasks, usedMs } from '../../kit/thread.ts';
 import { CheckerCache } from './cache.ts';
 import { type Checked, compileSchema } from './compile.ts';
 
@@ -15,7 +15,7 @@ export interface CheckOf {
 const cache = new CheckerCache();
 
 const tasks = {
-  ready: async (_: Record<string, never>) => true,
+  ready: usedMs,
   /** What is wrong with a schema. */
   async faultsOf({ schema, field }: { schema: string; field: string }) {
     const result = compileSchema(readJson(schema), field);

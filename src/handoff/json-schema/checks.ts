@@ -4,7 +4,7 @@ import { threadModule } from '../../kit/thread.ts';
 import type { CheckOf, CheckTasks } from './checks-thread.ts';
 import type { Checked } from './compile.ts';
 
-/** The limits, if a test does not say others. Steps end a check long before the deadline, on a machine that is a hundred times slower. */
+/** The limits, if a test does not say others. Steps end a check long before the deadline, also on a machine that is a hundred times slower. */
 const usual: SandboxLimits = { deadlineMs: 2_000, maxPending: 10_000, maxPendingPerOwner: 2_000, heapMib: 192 };
 
 /**
