@@ -82,7 +82,8 @@ def crewai_model() -> Any:
             # The first two say how to use tools, and what to do.
             said = " ".join(str(message.get("content")) for message in messages[2:])
             if "Observation:" in said:
-                return f"Thought: I know it.\nFinal Answer: The tool said: {said}"
+                # What CrewAI says about an error names its format again.
+                return f"Thought: I know it.\nFinal Answer: The tool said: {said.replace('Final Answer:', '')}"
             return f"Thought: I refund it.\nAction: refund\nAction Input: {json.dumps(ARGUMENTS)}"
 
     return Scripted(model="scripted")
