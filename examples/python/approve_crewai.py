@@ -1,4 +1,4 @@
-"""CrewAI: the tool asks people and runs once. CrewAI gives a call no id, so the task has one. Started over, the crew goes on.
+"""CrewAI: the tool asks people and runs once; the task gives the call its id. Started over, the crew goes on.
 
     pip install ./packages/python crewai
 
@@ -32,7 +32,8 @@ def main() -> None:
     if os.environ.get("DIES"):
         client.approve("refund", ARGUMENTS, call_id=f"{task_id}:refund")
         os._exit(9)
-    desk = Agent(role="Refund desk", goal="Refund orders", backstory="You write one sentence.", llm=crewai_model(), tools=[refund])
+    model = crewai_model()
+    desk = Agent(role="Refund desk", goal="Refund orders", backstory="You write.", llm=model, tools=[refund])
     task = Task(description="Refund ORD-4711", expected_output="What was done", agent=desk)
     print(Crew(agents=[desk], tasks=[task]).kickoff())
 
