@@ -2,9 +2,11 @@ import type { Clock } from '../../kit/clock.ts';
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
+import { commentHeartbeat, eventStream } from '../../kit/http/sse.ts';
+import type { Streams } from '../../kit/http/streams.ts';
 import { traceHeadersOf } from '../../kit/trace-context.ts';
 import { isId } from '../../kit/uuid.ts';
-import type { McpEndpoint } from '../mcp/http.ts';
+import type { McpEndpoint, McpHttpAnswer, McpHttpRequest } from '../mcp/http.ts';
 import { routes } from '../model/api.ts';
 import type { Scope } from '../model/common.ts';
 import { mcp } from '../model/mcp.ts';
@@ -25,6 +27,7 @@ interface McpRouteDependencies {
   readonly call: LocalCall<Caller>;
   /** The endpoint, which is loaded once. */
   readonly load: () => Promise<McpEndpoint>;
+  readonly streams: Streams;
   readonly views: PacketViews;
   readonly occurrences: OccurrenceService;
   readonly subscriptions: SubscriptionService;
@@ -33,12 +36,14 @@ interface McpRouteDependencies {
 }
 
 /** Mounts the endpoint for clients of the Model Context Protocol. Its tools call the handlers of the API's routes. */
-export function mountMcp({ mount, call, load, views, occurrences, subscriptions, clock, identity }: McpRouteDependencies): void {
+export function mountMcp({ mount, call, load, streams, views, occurrences, subscriptions, clock, identity }: McpRouteDependencies): void {
   mount(
     mcp,
     async ({ query, body }, context) => {
       const endpoint = await load();
-      const { caller, headers, endSignal: signal } = context;
+      const { caller, headers, endSignal } = context;
+      const ended = endpoint.waitsForLong(body) && takesEvents(headers) ? new AbortController() : undefined;
+      const signal = ended === undefined ? endSignal : AbortSignal.any([endSignal, ended.signal]);
       const trace = traceHeadersOf(metaOf(body)) ?? traceHeadersOf(headers);
       const callApi = callsFor(call, { caller, signal, via: 'mcp' }, trace);
       const packet = async (id: string) => {
@@ -52,7 +57,9 @@ export function mountMcp({ mount, call, load, views, occurrences, subscriptions,
         unsubscribe: subscriptions.unsubscribe.bind(undefined, caller),
       };
       const session = { events, grantable: caller.grantable, call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };
-      return written(await endpoint.answer({ headers, body, signal, session }));
+      const request = { headers, body, signal, session };
+      if (ended !== undefined) return answerInStream(endpoint, request, { streams, ended });
+      return written(await endpoint.answer(request));
     },
     { refused: (refusal, { isRead }) => jsonRpcRefusal(refusal, isRead) },
   );
@@ -106,5 +113,45 @@ function written({ status, contentType, text }: Awaited<ReturnType<McpEndpoint['
     status,
     ...(contentType === undefined ? {} : { headers: { 'content-type': contentType } }),
     ...(text === '' ? {} : { body: new JsonText(text) }),
+  });
+}
+
+/** Whether a client takes server-sent events, as the transport demands. */
+const takesEvents = ({ accept = '' }: McpHttpRequest['headers']): boolean => String(accept).includes('text/event-stream');
+
+const messageOf = (json: string) => Buffer.from(`event: message\ndata: ${json}\n\n`);
+
+/** Whether a value names the progress of a request: https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/progress */
+const isProgressToken = (token: unknown): boolean => typeof token === 'string' || typeof token === 'number';
+
+/**
+ * The answer to a call that may wait for long: a stream, with heartbeats and, if the client wants it, the progress of the wait. The wait
+ * counts towards the tenant's connections.
+ */
+function answerInStream(
+  endpoint: McpEndpoint,
+  { session, ...request }: McpHttpRequest,
+  { streams, ended }: { streams: Streams; ended: AbortController },
+) {
+  streams.requireOpen();
+  const token = (metaOf(request.body) as { progressToken?: unknown }).progressToken;
+  let send: (message: Buffer) => void = () => undefined;
+  const progress = (seconds: number, total: number) => {
+    const params = { progressToken: token, progress: seconds, total, message: 'Waiting for a decision.' };
+    send(messageOf(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params })));
+  };
+  return eventStream({
+    streams,
+    abandon: () => ended.abort(),
+    feed(open) {
+      send = (message) => open.send(message);
+      const finish = ({ contentType = '', text }: McpHttpAnswer) => {
+        open.send(contentType.startsWith('text/event-stream') ? Buffer.from(text) : messageOf(text));
+        open.end('done');
+      };
+      const asked = endpoint.answer({ ...request, session: { ...session, ...(isProgressToken(token) ? { progress } : {}) } });
+      asked.then(finish, (error: unknown) => open.fail(error));
+      return { heartbeat: () => commentHeartbeat, onEnd: () => ended.abort() };
+    },
   });
 }

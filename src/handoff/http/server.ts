@@ -195,7 +195,14 @@ function mountProtocols(
     loadA2a().catch(a2aRefusal);
     done();
   });
-  mountMcp({ ...shared, clock, occurrences: parts.occurrences, subscriptions: parts.subscriptions, load: loadMcp });
+  mountMcp({
+    ...shared,
+    streams: listening.streams,
+    clock,
+    occurrences: parts.occurrences,
+    subscriptions: parts.subscriptions,
+    load: loadMcp,
+  });
   const { pushes, publicUrl, a2aAgents } = parts;
   const ofA2a = {
     listening,

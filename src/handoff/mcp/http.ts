@@ -24,6 +24,8 @@ export interface McpHttpAnswer {
 export interface McpEndpoint {
   /** The scopes each of which suffices for a message; empty where it needs none. */
   scopesFor(body: unknown): readonly Scope[];
+  /** Whether a message calls a tool that may wait for longer than clients and proxies do without a sign. */
+  waitsForLong(body: unknown): boolean;
   answer(request: McpHttpRequest): Promise<McpHttpAnswer>;
 }
 
@@ -50,6 +52,7 @@ export function createMcpEndpoint(parts: {
 
   return {
     scopesFor,
+    waitsForLong,
     answer: async (request) => read(await fetchFrom(handler, request)),
   };
 }
@@ -72,6 +75,12 @@ function scopesFor(body: unknown): readonly Scope[] {
     return Object.hasOwn(tools, name) ? scopesOf(tools[name as keyof typeof tools]) : [];
   }
   return Object.hasOwn(scopesOfMethods, String(method)) ? scopesOfMethods[String(method)]! : [];
+}
+
+/** Whether a message calls a tool that may wait for an hour. */
+function waitsForLong(body: unknown): boolean {
+  const { method, params } = body as { method?: unknown; params?: { name?: unknown } | null };
+  return method === 'tools/call' && params?.name === ('request_approval' satisfies keyof typeof tools);
 }
 
 function fetchFrom(handler: McpHttpHandler, { headers, body, session, signal }: McpHttpRequest): Promise<Response> {

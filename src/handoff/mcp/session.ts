@@ -29,6 +29,8 @@ export interface Session {
   readonly packet: (id: string) => Promise<Packet | undefined>;
   /** Events; undefined where they are not offered. */
   readonly events?: EventCalls | undefined;
+  /** Tells the client how long a call has waited, of how many seconds; undefined if it does not want to know. */
+  readonly progress?: ((seconds: number, total: number) => void) | undefined;
   /** Returns the time. */
   readonly now: () => Date;
 }

@@ -1,3 +1,4 @@
+import type { ServerContext } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { LRUCache } from 'lru-cache';
 
@@ -9,6 +10,7 @@ import { type ApiRequest, type CallApi, type ChangeNames, headersOf } from '../f
 import { routes } from '../model/api.ts';
 import type { Packet } from '../model/packet.ts';
 import { createMcpServer, type Refusal, takesTasks } from './server.ts';
+import type { Session } from './session.ts';
 
 interface StdioDependencies {
   readonly client: HandoffClient;
@@ -56,11 +58,21 @@ export function serveMcpOverStdio({ client, version, agentId, onError }: StdioDe
         sessionOf(context) {
           const call = callWith(context.mcpReq.signal);
           const packet = (id: string) => call(routes.getPacket, { params: { id } });
-          return { call, packet, agentId, isNamed: agentId !== undefined, takesTasks: takesTasks(context), now: systemClock };
+          const ids = { agentId, isNamed: agentId !== undefined, takesTasks: takesTasks(context) };
+          return { call, packet, ...ids, progress: progressOf(context, onError), now: systemClock };
         },
       }),
     { onerror: onError },
   );
+}
+
+/** Tells the client of the progress of its request, if it wants to know. */
+function progressOf({ mcpReq }: ServerContext, onError: (error: unknown) => void): Session['progress'] {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return undefined;
+  return (progress, total) => {
+    mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, total } }).catch(onError);
+  };
 }
 
 /** The most leases that are remembered. */

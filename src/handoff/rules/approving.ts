@@ -140,13 +140,13 @@ export function beginApproval(
   packet: AnyPacket,
   record: AskedRecord,
   facts: Facts,
-  { now, hasBegun }: { now: Date; hasBegun: boolean },
+  { now, hasBegun, path }: { now: Date; hasBegun: boolean; path: string },
 ): Considered {
   const pending: Pending = { packet, record: requireAction(record), now, facts };
   const { question, asked } = pending.record;
   const { action } = question;
   if (action.schema !== undefined)
-    requireSatisfied(facts.faultsOf(action.schema, action.arguments).map((fault) => under(fault, 'hitl.action.')));
+    requireSatisfied(facts.faultsOf(action.schema, action.arguments).map((fault) => under(fault, `${path}action.`)));
   const { approvals: _, step: __, edited: ___, shadow: ____, ...fresh } = asked;
   const judged = facts.judge(subjectOf(packet, action, action.arguments, asked.asked_by.agent_id));
   const shadow = judged.shadow.map(({ then, remember: _____, ...verdict }) => ({

@@ -26,11 +26,15 @@ export interface Considering {
 }
 
 /** A decision that asked a question, with what policies make of it if it is about an action. */
-export function withApproval<P extends AnyPacket>(decision: Decision<P>, { kept, facts = noFacts }: Considering, now: Date): Decision<P> {
+export function withApproval<P extends AnyPacket>(
+  decision: Decision<P>,
+  { kept, facts = noFacts, path }: Considering & { /** Of the question in the request. */ readonly path: string },
+  now: Date,
+): Decision<P> {
   const { packet } = decision;
   const record = latestQuestion(packet, now) as AskedRecord;
   if (record.question.action === undefined) return decision;
-  const considered = beginApproval(packet, record, facts, { now, hasBegun: kept.own === 'begun' });
+  const considered = beginApproval(packet, record, facts, { now, hasBegun: kept.own === 'begun', path });
   // Nobody needs to be told of a question that a policy decides.
   const events = considered.decision === null ? decision.events : decision.events.map(({ notifies: _, ...event }) => event);
   return applied(packet, record, considered, { events, now, own: kept.own, searchable: decision.searchable, facts }, decision);

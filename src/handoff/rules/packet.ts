@@ -437,7 +437,7 @@ function updated<P extends AnyPacket>(
     ...(isNotified ? { notifies: 'asked' as const } : {}),
   };
   const decision: Decision<P> = { packet: touched(after, now), events: [event], searchable: true };
-  return isReplaced ? withApproval(decision, { kept, facts }, now) : decision;
+  return isReplaced ? withApproval(decision, { kept, facts, path: 'hitl.' }, now) : decision;
 }
 
 /** Asks a question of exactly the fields that are sent. A question that has timed out may be followed by another one. */
@@ -469,5 +469,5 @@ function askIn<P extends AnyPacket>(
   const asked = withAsked(packet, question, { now, questionId, agentId });
   const more = { ...details, ...askedOf(latestQuestion(asked, now) as AskedRecord) };
   const decision = enter(asked, verb, actorOf(packet, agentId), now, more, true);
-  return withApproval({ ...decision, asked: { question_id: questionId, isRepeated: false } }, { kept, facts }, now);
+  return withApproval({ ...decision, asked: { question_id: questionId, isRepeated: false } }, { kept, facts, path: asking.path }, now);
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 
 import { StreamResponse } from './response.ts';
@@ -68,10 +69,14 @@ function takeOver(reply: FastifyReply): Stream {
   response.setHeader('connection', 'close');
   response.writeHead(200);
   response.flushHeaders();
-  // Clears the timeout that an earlier large response on this connection may have set.
-  response.socket?.setTimeout(0);
-  // Clients of server-sent events can't answer a ping, so only TCP notices that an idle client has vanished.
-  response.socket?.setKeepAlive(keepAlive);
+  const { socket } = response;
+  // A request that is injected has no connection.
+  if (socket instanceof Socket) {
+    // Clears the timeout that an earlier large response on this connection may have set.
+    socket.setTimeout(0);
+    // Clients of server-sent events can't answer a ping, so only TCP notices that an idle client has vanished.
+    socket.setKeepAlive(keepAlive);
+  }
   return {
     protocol: 'sse',
     waitingBytes: () => response.writableLength,

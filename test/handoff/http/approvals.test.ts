@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { a2a } from '../../support/a2a.ts';
 import { historyOf } from '../../support/life.ts';
-import { callTool } from '../../support/mcp.ts';
+import { callTool, mcpRequest, messagesOf } from '../../support/mcp.ts';
 import { type CallOptions, createPacket, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
@@ -311,7 +311,8 @@ for (const store of stores) {
         let found: { id: string } | undefined;
         await until(async () => {
           const { packets } = (await service.call('GET', '/packets/awaiting')).body;
-          found = packets[0];
+          // One that has timed out is awaited as well.
+          found = packets.find(({ hitl: { expires_at } }: { hitl: { expires_at: string } }) => new Date(expires_at) > service.clock.read());
           return found !== undefined;
         });
         assert.equal((await decide(service, found!.id, { responded_by: 'ann', ...body }, { key: of.ann! })).status, 200);
@@ -329,9 +330,66 @@ for (const store of stores) {
       assert.equal((await request('d', { agent_id: 'other' })).behavior, 'deny');
       const { id } = await asked(service, agent, { arguments: { amount: 5 }, call_id: 'e' }, { timeout_seconds: 60 });
       service.clock.turn(60);
-      assert.match((await request('e')).message, new RegExp(`Nobody approved the call in time. Packet ${id}`));
+      // What is over without a decision that holds is asked anew: in its packet, or in a new one where that has ended.
+      assert.deepEqual(await approving('e', { decision: 'approve' }), { behavior: 'allow', updatedInput: { amount: 5 } });
+      const statesOf = async (packet: string) =>
+        (await service.call('GET', `/packets/${packet}/questions`)).body.questions.map(({ state }: { state: string }) => state);
+      assert.deepEqual(await statesOf(id), ['timed_out', 'answered']);
       service.clock.turn(86_400);
-      assert.match((await request('a')).message, /Nobody|was valid until/);
+      assert.deepEqual(await approving('e', { decision: 'reject', message: 'Not again.' }), { behavior: 'deny', message: 'Not again.' });
+      assert.deepEqual(await statesOf(id), ['timed_out', 'answered', 'answered']);
+      await service.handoff.runOnce.sweep();
+      assert.deepEqual(await approving('a', { decision: 'approve' }), { behavior: 'allow', updatedInput: { amount: 5 } });
+      const all: { id: string; parent_packet_id: string; hitl: { action: { call_id: string } } }[] = (
+        await service.call('GET', '/packets?view=full')
+      ).body.packets;
+      const packetOf = (call: string) => all.find(({ hitl }) => hitl.action.call_id === call)!;
+      assert.equal(packetOf('a~2').parent_packet_id, packetOf('a').id);
+      // A question that is asked now and not answered is denied.
+      const silent = request('f', { timeout_seconds: 30 });
+      const asking = await until(
+        async () => (await service.call('GET', '/packets/awaiting')).body.packets[0] as { id: string } | undefined,
+      );
+      service.clock.turn(30);
+      // A change of the packet ends a wait before its time.
+      await service.call('PATCH', `/packets/${asking.id}`, { body: { context: { custom: { looked_at: true } } } });
+      assert.match((await silent).message, /Nobody approved the call in time/);
+    });
+
+    test('request_approval tells the progress of its wait, if the client wants it, and ends with its client', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['ann']);
+      const send = (id: string, _meta: object, signal?: AbortSignal) => {
+        const params = { name: 'request_approval', arguments: { tool_name: 'refund', input: { amount: 5 }, tool_use_id: id } };
+        const { headers, body } = mcpRequest('tools/call', params, { agent: null });
+        Object.assign((body.params as { _meta: object })._meta, _meta);
+        const request = { method: 'POST', headers: { ...headers, 'x-api-key': agent }, body: JSON.stringify(body) };
+        return service.listen().then((url) => fetch(`${url}/mcp`, { ...request, ...(signal === undefined ? {} : { signal }) }));
+      };
+      const awaited = () =>
+        until(async () => (await service.call('GET', '/packets/awaiting')).body.packets[0] as { id: string } | undefined);
+      const messages = messagesOf(await send('a', { progressToken: 'p' }));
+      const { params, method } = (await messages.next()).value;
+      assert.deepEqual([method, params.progressToken, params.progress, params.total], ['notifications/progress', 'p', 0, 3600]);
+      const { id } = await awaited();
+      service.clock.turn(25);
+      // A change of the packet ends a wait before its time.
+      await service.call('PATCH', `/packets/${id}`, { body: { context: { custom: { looked_at: true } } } });
+      assert.equal((await messages.next()).value.params.progress, 25);
+      assert.equal((await decide(service, id, { decision: 'approve', responded_by: 'ann' }, { key: of.ann! })).status, 200);
+      const { result } = (await messages.next()).value;
+      assert.equal(JSON.parse(result.content[0].text).behavior, 'allow');
+      assert.equal((await messages.next()).done, true);
+      // Without a token there is only the answer. A client that is gone ends its wait, and the question stays.
+      const gone = new AbortController();
+      const other = await send('b', {}, gone.signal);
+      const { id: second } = await awaited();
+      gone.abort();
+      await other.text().catch(() => undefined);
+      await until(() => service.logs.some((line) => line.includes('"end":"gone"')));
+      const again = messagesOf(await send('b', {}));
+      assert.equal((await decide(service, second, { decision: 'approve', responded_by: 'ann' }, { key: of.ann! })).status, 200);
+      assert.equal(JSON.parse((await again.next()).value.result.content[0].text).behavior, 'allow');
     });
 
     test('a policy in shadow decides nothing, and counts what it would have done [H692]', async () => {
@@ -568,8 +626,8 @@ for (const store of stores) {
         [{ arguments: deep }, 'action.arguments'],
         [{ arguments: { text: 'x'.repeat(66_000) } }, 'action.arguments'],
         [{ arguments_digest: '0'.repeat(64) }, 'action.arguments_digest'],
-        [{ schema: { properties: { amount: { type: 'string' } } } }, 'hitl.action.arguments.amount'],
-        [{ schema: { nope: 1 } }, 'hitl.action.schema.nope'],
+        [{ schema: { properties: { amount: { type: 'string' } } } }, 'action.arguments.amount'],
+        [{ schema: { nope: 1 } }, 'action.schema.nope'],
       ] as const) {
         const answer = await ask(service, requestFor(more), { key: agent });
         assert.deepEqual([answer.status, answer.body.field], [400, field], answer.text);
@@ -577,6 +635,12 @@ for (const store of stores) {
       const { id } = await createPacket(service, {});
       const beside = await service.call('POST', `/packets/${id}/questions`, { body: { action, options: ['a'] } });
       assert.deepEqual([beside.status, beside.body.field], [400, 'options']);
+      // Named as the body of each way has it.
+      const unsound = { ...action, schema: { properties: { amount: { type: 'string' } } } };
+      const inQuestion = await service.call('POST', `/packets/${id}/questions`, { body: { action: unsound } });
+      assert.deepEqual([inQuestion.status, inQuestion.body.field], [400, 'action.arguments.amount'], inQuestion.text);
+      const byPatch = await service.call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human', hitl: { action: unsound } } });
+      assert.deepEqual([byPatch.status, byPatch.body.field], [400, 'hitl.action.arguments.amount'], byPatch.text);
     });
   });
 }
