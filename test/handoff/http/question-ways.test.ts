@@ -4,14 +4,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
+import { createHandoffClient, NoAnswer, type WorkHandler } from '../../../src/client.ts';
 import { Writer } from '../../../src/handoff/cli/output/writer.ts';
 import { runCli } from '../../../src/handoff/cli/program.ts';
 import { a2a, messageOf } from '../../support/a2a.ts';
+import { addChannel, channelLinkOf, channelSettings, fromElsewhere } from '../../support/channel-links.ts';
 import { packetIn } from '../../support/life.ts';
 import { callTool, mcp } from '../../support/mcp.ts';
-import type { TestService } from '../../support/service.ts';
+import { adminKey, startService, type TestService } from '../../support/service.ts';
 import { type SharedService, shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
 
 const respond = (service: TestService, id: string, response = 'Yes') =>
   service.call('POST', `/packets/${id}/respond`, { body: { response, responded_by: 'dana' } });
@@ -141,17 +144,27 @@ const ask: Readonly<Record<string, (service: SharedService, id: string, fields: 
   },
 };
 
-/** The ways to answer with a word. A link in a mail or in Slack is an answer link. */
+/** The ways to answer with a word. A message by mail has the same link as one to Slack. */
 const answer: Readonly<Record<string, (service: SharedService, id: string, response: string) => Promise<unknown>>> = {
   rest: (service, id, response) => service.call('POST', `/packets/${id}/respond`, { body: { response, responded_by: 'dana' } }),
   async link(service, id, response) {
     const { body } = await service.call('POST', `/packets/${id}/answer-links`, { body: { responder: 'dana' } });
     if (body.url === undefined) return body;
     const { digest } = await hitlOf(service, id);
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', ...fromElsewhere() };
     const raw = new URLSearchParams({ own: '1', response, digest }).toString();
     return service.call('POST', `/${new URL(body.url).pathname}`, { key: null, raw, headers });
   },
+  async channel(service, id, response) {
+    const found = await channelLinkOf(service, id);
+    if (found === undefined) return undefined;
+    const digest = /name="digest" value="([0-9a-f]{64})"/.exec(found.page)![1]!;
+    const headers = { 'content-type': 'application/x-www-form-urlencoded', ...fromElsewhere() };
+    const raw = new URLSearchParams({ own: '1', response, digest, name: 'dana' }).toString();
+    return service.call('POST', found.path, { key: null, raw, headers });
+  },
+  console: (service, id, response) =>
+    service.call('POST', `//console/api/v1/packets/${id}/respond`, { body: { response, responded_by: 'dana' } }),
   a2a: (service, id, response) => a2a(service, 'SendMessage', messageOf(response, { taskId: id })),
   cli: (service, id, response) => cli(service, 'respond', id, '--response', response, '--by', 'dana'),
 };
@@ -177,14 +190,19 @@ const answerWays = Object.entries(answer);
 const form = { type: 'object', properties: { amount: { type: 'integer' } }, required: ['amount'] };
 
 for (const store of stores) {
-  const desk = () => shareService(store, { SERVICE_PUBLIC_URL: 'https://desk.example.com' });
+  const desk = async () => {
+    const service = await shareService(store, channelSettings);
+    await addChannel(service);
+    return service;
+  };
 
   describe(`Every way to ask and to answer, on ${store.name}`, () => {
     test('what was answered stays beside its own question; the next question shows none of it, on every face', async () => {
       const service = await desk();
-      for (const [index, [way, asks]] of askWays.entries()) {
+      // Each way to ask and each way to answer at least once.
+      for (const [index, [answered, answers]] of answerWays.entries()) {
         const id = await held(service);
-        const [answered, answers] = answerWays[index % answerWays.length]!;
+        const [way, asks] = askWays[index % askWays.length]!;
         const where = `${way}, ${answered}`;
         const asked = await asks(service, id, { question: 'Refund 10 EUR?' });
         assert.ok(asked.isAsked, `${where}: ${asked.text}`);
@@ -325,6 +343,63 @@ for (const store of stores) {
     });
   });
 }
+
+/** What a handler may do with a question that nobody answers, and how its packet ends. */
+const unanswered: Record<string, [WorkHandler, string]> = {
+  'returns without an answer': [
+    async ({ ask: asks }) => {
+      await asks('Nobody?', { timeoutSeconds: 60 }).catch((error: unknown) => assert.ok(error instanceof NoAnswer, String(error)));
+      return { context: { custom: { answered: false } } };
+    },
+    'completed',
+  ],
+  'raises it': [({ ask: asks }) => asks('Nobody?', { timeoutSeconds: 60 }).then(() => undefined), 'failed'],
+  'returns while the question is open': [
+    async ({ ask: asks, packet }) => {
+      asks('Nobody?').catch(() => undefined);
+      await until(() => openQuestions.has(packet.id));
+      return undefined;
+    },
+    'failed',
+  ],
+};
+const openQuestions = new Set<string>();
+
+for (const store of stores)
+  test(`A question that nobody answers ends with its packet when the handler does, whatever that does, on ${store.name}`, async (t) => {
+    const service = await startService(t, { store });
+    const client = createHandoffClient({ baseUrl: await service.handoff.start(), apiKey: adminKey });
+    const stopping = new AbortController();
+    t.after(() => stopping.abort());
+    const handlers = new Map<string, WorkHandler>();
+    const ids = new Map<string, string>();
+    for (const [what, [handler]] of Object.entries(unanswered)) {
+      const { id } = await packetIn(service, 'created', { hitl: undefined });
+      handlers.set(id, handler);
+      ids.set(what, id);
+    }
+    const working = client.work('resolver', (context) => handlers.get(context.packet.id)!(context), {
+      ...{ concurrency: handlers.size, signal: stopping.signal, onError: () => undefined },
+    });
+    await until(async () => (await service.call('GET', '/packets/awaiting')).body.packets.length === handlers.size);
+    for (const id of ids.values()) openQuestions.add(id);
+    service.clock.turn(60);
+    // What changes ends the waits of the handlers, which then see that the time is over.
+    for (const id of ids.values()) await service.call('PATCH', `/packets/${id}`, { body: { context: { custom: { looked_at: true } } } });
+    for (const [what, [, status]] of Object.entries(unanswered)) {
+      const id = ids.get(what)!;
+      const ended = await until(async () => {
+        const { body } = await service.call('GET', `/packets/${id}`);
+        return ['completed', 'failed'].includes(body.status) && body;
+      });
+      assert.equal(ended.status, status, what);
+      const { questions } = (await service.call('GET', `/packets/${id}/questions`)).body;
+      assert.deepEqual([questions.length, questions[0].answer], [1, null], what);
+      assert.ok(['timed_out', 'ended'].includes(questions[0].state), `${what}: ${questions[0].state}`);
+    }
+    stopping.abort();
+    await working;
+  });
 
 /** Code that reads the answer of a question beside the one function that knows its state. */
 const readsAnswer = /\bhitl\??!?\.(?:response|responded_at|responded_by|answered_by)\b|\{[^{}]*\bresponse\b[^{}]*\} = [\w.]*\bhitl\b/;
