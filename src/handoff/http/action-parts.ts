@@ -1,4 +1,5 @@
 import { offeredBy } from '../model/offered.ts';
+import { scopeChoices, timeChoices } from '../model/remembered.ts';
 import { escapeHtml } from '../rules/html.ts';
 import type { AskingPacket } from '../service/answer-links.ts';
 
@@ -28,11 +29,26 @@ export function actionOf({ hitl }: AskingPacket): string {
 
 const words = { approve: 'Approve', edit: 'Approve with these arguments', reject: 'Reject', respond: 'Answer the agent instead' } as const;
 
+/** What a person had entered when the answer was refused. */
+export interface EnteredDecision {
+  readonly message?: string | undefined;
+  readonly arguments?: string | undefined;
+  readonly remember?: string | undefined;
+  readonly seconds?: string | undefined;
+}
+
+/** The choices of how long an approval stands; empty where it may not. */
+function standingFields({ action, remember }: AskingPacket['hitl'], { remember: scope = '', seconds = '' }: EnteredDecision): string {
+  if (remember === undefined || !offeredBy(action!).includes('approve')) return '';
+  const option = (value: string, label: string, chosen: string) =>
+    `<option value="${value}"${value === chosen ? ' selected' : ''}>${escapeHtml(label)}</option>`;
+  const scopes = scopeChoices(remember, action!.tool).map(([value, label]) => option(value, label, scope));
+  const times = timeChoices(remember).map(([value, label]) => option(String(value), label, seconds));
+  return `<details${scope === '' ? '' : ' open'}><summary>Let my approval stand for later calls</summary><label>Approve later too <small>with Approve</small><select name="remember">${option('', 'Only this one', scope)}${scopes.join('')}</select></label><label>For<select name="seconds">${times.join('')}</select></label></details>`;
+}
+
 /** The fields of the form that decides about an action. */
-export function decisionFields(
-  { hitl }: AskingPacket,
-  entered: { readonly message?: string | undefined; readonly arguments?: string | undefined },
-): string {
+export function decisionFields({ hitl }: AskingPacket, entered: EnteredDecision, mayLetStand: boolean): string {
   const offered = offeredBy(hitl.action!);
   const button = (word: keyof typeof words, kind = '') =>
     offered.includes(word) ? `<button type="submit" name="decision" value="${word}"${kind}>${words[word]}</button>` : '';
@@ -41,5 +57,5 @@ export function decisionFields(
     ? `<details${entered.arguments === undefined ? '' : ' open'}><summary>Change the arguments</summary><label>Arguments, as JSON<textarea name="arguments" rows="8" spellcheck="false">${escapeHtml(shown)}</textarea></label>${button('edit', ' class="plain"')}</details>`
     : '';
   const message = `<label>Message to the agent <small>with a rejection or an answer</small><textarea name="message" maxlength="1024">${escapeHtml(entered.message ?? '')}</textarea></label>`;
-  return `<div class="options">${button('approve')}${button('reject', ' class="danger"')}${button('respond', ' class="plain"')}</div>${message}${edit}`;
+  return `<div class="options">${button('approve')}${button('reject', ' class="danger"')}${button('respond', ' class="plain"')}</div>${mayLetStand ? standingFields(hitl, entered) : ''}${message}${edit}`;
 }

@@ -4,12 +4,12 @@ import { invalid, ServiceError } from '../../kit/errors.ts';
 import { HttpResponse, JsonText } from '../../kit/http/response.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Identity } from '../identity/identity.ts';
-import { decisions } from '../model/action.ts';
+import { decisions, rememberScopes } from '../model/action.ts';
 import { errors } from '../model/errors.ts';
 import { formData } from '../model/form-values.ts';
 import { choicesOf } from '../model/options.ts';
 import type { RespondRequest } from '../model/packet.ts';
-import type { AnswerLinkService, AskingPacket, OpenedLink } from '../service/answer-links.ts';
+import { type AnswerLinkService, type AskingPacket, mayLetStand, type OpenedLink } from '../service/answer-links.ts';
 import { answeredPage, type Entered, endPage, leavesOut, questionPage, refusedPage } from './answer-page.ts';
 import { AnswerSignIn, ownReferrer, type Reader } from './answer-sign-in.ts';
 import { handlersOf } from './handlers.ts';
@@ -87,7 +87,11 @@ const asking = (
   new HttpResponse({
     status,
     headers: reader === undefined ? {} : ownReferrer,
-    body: questionPage(opened, { ...more, ...(reader === undefined ? {} : { reader: { name: reader.person.name, proof: reader.proof } }) }),
+    body: questionPage(opened, {
+      ...more,
+      mayLetStand: mayLetStand(opened.maker, opened.link, reader?.person),
+      ...(reader === undefined ? {} : { reader: { name: reader.person.name, proof: reader.proof } }),
+    }),
   });
 
 /** Any other refusal, such as of too many requests, as a page. */
@@ -145,6 +149,8 @@ function enteredIn(form: URLSearchParams): Entered {
     notes: text('notes'),
     message: text('message'),
     arguments: text('arguments'),
+    remember: text('remember'),
+    seconds: text('seconds'),
     fields,
   };
 }
@@ -167,13 +173,22 @@ function answerOf({ link, packet }: Open, form: URLSearchParams, person: string 
 }
 
 /** The decision in the form of an action. @throws ServiceError 400 with a sentence for the person */
-function decisionIn(form: URLSearchParams): Pick<RespondRequest, 'decision' | 'arguments' | 'message'> {
+function decisionIn(form: URLSearchParams): Pick<RespondRequest, 'decision' | 'arguments' | 'message' | 'remember'> {
   const decision = decisions.find((word) => word === form.get('decision'));
   if (decision === undefined) throw invalid('decision', 'Choose what to do.');
   const message = form.get('message')?.trim() ?? '';
   const said = message === '' || decision === 'approve' || decision === 'edit' ? {} : { message };
   if (decision === 'respond' && message === '') throw invalid('message', 'Write what to answer the agent.');
-  return { decision, ...said, ...(decision === 'edit' ? { arguments: argumentsIn(form.get('arguments') ?? '') } : {}) };
+  const scope = rememberScopes.find((word) => word === form.get('remember'));
+  const stands = decision === 'approve' && scope !== undefined ? { remember: { scope, seconds: secondsIn(form) } } : {};
+  return { decision, ...said, ...stands, ...(decision === 'edit' ? { arguments: argumentsIn(form.get('arguments') ?? '') } : {}) };
+}
+
+/** How long an approval stands. @throws ServiceError 400 */
+function secondsIn(form: URLSearchParams): number {
+  const seconds = Number(form.get('seconds'));
+  if (!Number.isSafeInteger(seconds) || seconds < 1) throw invalid('seconds', 'Choose how long your approval stands.');
+  return seconds;
 }
 
 function argumentsIn(text: string): Record<string, unknown> {

@@ -7,7 +7,7 @@ import { escapeHtml } from '../rules/html.ts';
 import { isQuick, type MarkdownElement, type MarkdownNode, markdownOf } from '../rules/markdown.ts';
 import { roughWords } from '../rules/time-left.ts';
 import type { AskingPacket, OpenedLink } from '../service/answer-links.ts';
-import { actionOf, decisionFields } from './action-parts.ts';
+import { actionOf, decisionFields, type EnteredDecision } from './action-parts.ts';
 import { formField } from './form-field.ts';
 
 /** The styles of the page. The look is that of the console, without its files. */
@@ -147,12 +147,10 @@ interface ShownReader {
 }
 
 /** What a person entered, to be shown again. */
-export interface Entered {
+export interface Entered extends EnteredDecision {
   readonly name?: string | undefined;
   readonly response?: string | undefined;
   readonly notes?: string | undefined;
-  readonly message?: string | undefined;
-  readonly arguments?: string | undefined;
   /** The texts of the fields of the question's form. */
   readonly fields?: ReadonlyMap<string, readonly string[]>;
 }
@@ -212,10 +210,19 @@ export function leavesOut(packet: AskingPacket): boolean {
 
 const restIsLeftOut = `<p class="problem">Part of the text is not shown here. <a href="?whole=1">Show all of it</a> before you answer; an answer without it is recorded as given on a part of the text.</p>`;
 
+interface QuestionPageOptions {
+  readonly problem?: string;
+  readonly entered?: Entered;
+  readonly reader?: ShownReader;
+  readonly isWhole?: boolean;
+  /** Whether an approval by the link may stand for later, if the question allows that. */
+  readonly mayLetStand?: boolean;
+}
+
 /** The page that asks the question of an open link: the beginning of long texts, or all of them. */
 export function questionPage(
   { link, packet, digest, readAt }: OpenedLink & { status: 'open' },
-  { problem, entered = {}, reader, isWhole = false }: { problem?: string; entered?: Entered; reader?: ShownReader; isWhole?: boolean } = {},
+  { problem, entered = {}, reader, isWhole = false, mayLetStand = false }: QuestionPageOptions = {},
 ): string {
   const { hitl } = packet;
   const extract = new Extract(isWhole ? whole : beginning);
@@ -224,7 +231,7 @@ export function questionPage(
   const warning = problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`;
   const seen = `<input type="hidden" name="digest" value="${digest}">${isWhole ? '<input type="hidden" name="whole" value="1">' : ''}`;
   // What the page leaves out is said beside the buttons, and an answer by any of them is marked.
-  const fields = answerFields(packet, entered, extract);
+  const fields = answerFields(packet, entered, extract, mayLetStand);
   const form = `<form class="card" method="post" action="?" autocomplete="off"><button type="submit" disabled hidden></button>${seen}${reader === undefined ? nameField(link.responder, entered) : readerFields(reader)}${extract.isCut ? restIsLeftOut : ''}${fields}</form>`;
   return documentOf(
     beginningOf(hitl.question, 100),
@@ -250,11 +257,11 @@ function nameField(responder: string | null, { name = '' }: Entered): string {
   return `<label>Your name<input name="name" required maxlength="1024" value="${escapeHtml(name)}"></label>`;
 }
 
-function answerFields(packet: AskingPacket, entered: Entered, extract: Extract): string {
+function answerFields(packet: AskingPacket, entered: Entered, extract: Extract, mayLetStand: boolean): string {
   const { hitl } = packet;
   const { response = '', notes = '', fields = new Map() } = entered;
   const remarks = `<details${notes === '' ? '' : ' open'}><summary>Add a remark</summary><label>Remark<textarea name="notes">${escapeHtml(notes)}</textarea></label></details>`;
-  if (hitl.action !== undefined) return `${decisionFields(packet, entered)}${remarks}`;
+  if (hitl.action !== undefined) return `${decisionFields(packet, entered, mayLetStand)}${remarks}`;
   if (hitl.schema !== undefined) {
     const { properties, required = [] } = hitl.schema;
     const rows = Object.entries(properties).map(([name, field]) => formField(name, field, required.includes(name), fields.get(name)));

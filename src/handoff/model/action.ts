@@ -26,6 +26,12 @@ export const Remember = object({
 });
 export type Remember = Static<typeof Remember>;
 
+/** What approvers may let stand for later. */
+export const RememberLimits = object({
+  scope: choice(rememberScopes, { description: '`call`: the same call; `tool`: any call of the tool too.' }),
+  max_seconds: Type.Integer({ description: 'How long at most.' }),
+});
+
 /** A tool call that waits for an approval. */
 export const Action = described('A tool call that waits for an approval.', {
   tool: name('The tool.', { maxLength: 256 }),

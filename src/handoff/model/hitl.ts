@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 
 import { choice, described, orNull, prose, record, remark, statement, timestamp } from '../../kit/schemas.ts';
-import { Action, ActionDecision, EditedArguments, ShadowVerdict, ShownApproval, ShownStep } from './action.ts';
+import { Action, ActionDecision, EditedArguments, RememberLimits, ShadowVerdict, ShownApproval, ShownStep } from './action.ts';
 import { FormSchema } from './form.ts';
 
 /** What an agent asks: the fields of `hitl` in a request. */
@@ -83,6 +83,12 @@ export const Asked = Type.Object({
   approvals: Type.Optional(Type.Array(ShownApproval, { description: 'Who has approved the action.' })),
   step: Type.Optional(orNull(ShownStep, 'The step of the policy that is open; null without a policy that asks.')),
   edited: Type.Optional(EditedArguments),
+  remember: Type.Optional(
+    described(
+      'What who approves may let stand for later (`remember` in an answer); left out where nothing may.',
+      RememberLimits.properties,
+    ),
+  ),
   shadow: Type.Optional(Type.Array(ShadowVerdict, { description: 'What policies would have decided that are only tried.' })),
 });
 
@@ -164,6 +170,7 @@ export const Hitl = Type.Object({
   ended_at: asked.ended_at,
   approvals: asked.approvals,
   step: asked.step,
+  remember: asked.remember,
   shadow: asked.shadow,
   edited: asked.edited,
   decision: answer.decision,

@@ -187,7 +187,7 @@ function underVerdict(pending: Pending, verdict: PolicyVerdict | null, is_bound:
       by: [],
       policy,
     });
-    return { asked: { ...asked, step: null }, open: null, decision, events: [] };
+    return { asked: closed(asked), open: null, decision, events: [] };
   }
   const steps = effect === null ? anybody : effect.ask;
   // Only an agent that is bound to its key has approvals that stand.
@@ -226,8 +226,11 @@ function advanced(pending: Pending, open: OpenCase, events: readonly PacketEvent
           standing_id: approved.at(-1)?.standing_id ?? null,
         })
       : decisionOf(pending, { word: 'reject', message: `The time of step ${progress.step + 1} is over.`, by: [], policy: open.policy });
-  return { asked: { ...asked, step: null }, open: null, decision, events };
+  return { asked: closed(asked), open: null, decision, events };
 }
+
+/** What the service set, without what only an open question has. */
+const closed = ({ remember: _, ...asked }: Asked): Asked => ({ ...asked, step: null });
 
 /** The question with the approvals that standing approvals have given: each counts as a use of one. */
 function withGranted(
@@ -249,12 +252,14 @@ function withGranted(
 
 /** The open question with its step; a step that begins and an escalation are announced to those whom they ask. */
 function stillOpen(
-  { record: { asked } }: Pending,
+  { record: { asked: before } }: Pending,
   open: OpenCase,
   { step, of, count, given, from, escalated, look_at }: Progress & { readonly outcome: 'open' },
   events: readonly PacketEvent[],
 ): Considered {
-  if (from === null) return { asked: { ...asked, step: null }, open, decision: null, events };
+  const { remember } = open;
+  const asked: Asked = { ...closed(before), ...(remember === null || remember === undefined ? {} : { remember }) };
+  if (from === null) return { asked, open, decision: null, events };
   const shown: ShownStep = { index: step + 1, of, count, given, from: [...from], changes_at: look_at };
   const [announcedStep, announced] = open.announced;
   const isNext = step > announcedStep;
@@ -353,7 +358,7 @@ export function considerAnswer(
   const by = { name, ...decider, for: place.for, at: now.toISOString(), ...(answer.partial === true ? { partial: true } : {}) };
   if (!approves) {
     const decision = decisionOf(pending, { word, message: answer.message ?? null, by: [{ ...by, decision: word }], policy: open.policy });
-    return { asked: { ...asked, step: null }, open: null, decision, events: [] };
+    return { asked: closed(asked), open: null, decision, events: [] };
   }
   const remembered = answer.remember && rememberedBy(pending, open, by, answer.remember, standingId);
   if (word === 'edit') return considerEdit(pending, open, by, answer.arguments!);

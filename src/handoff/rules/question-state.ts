@@ -44,6 +44,7 @@ const askedFields: Record<keyof Asked, true> = {
   ended_at: true,
   approvals: true,
   step: true,
+  remember: true,
   shadow: true,
   edited: true,
 };

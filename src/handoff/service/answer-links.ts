@@ -276,11 +276,13 @@ export function createAnswerLinkService({
           : { ...provenanceOf(person, clock()), family: familyOf(person) };
       const key_id = person === undefined ? link.key_id : null;
       const decider = { verified: by.verified, method: by.method, key_id };
+      const standingId = answer.remember !== undefined && mayLetStand(maker, link, person) ? newId(at.now) : undefined;
       return withFacts(facts, { tenant: link.tenant }, (known) =>
         store.whole(link.tenant).commit({
           packets: [packet_id],
           notifies: true,
           answerLinks: [id],
+          ...(standingId === undefined ? {} : { documentsOf: { kind: 'standing' as const, name: standingId } }),
           work(transaction) {
             const stored = transaction.answerLinks.get(id);
             const packet = transaction.packets.get(packet_id);
@@ -288,7 +290,9 @@ export function createAnswerLinkService({
             const status = linkStatus(stored, packet, at.now);
             if (status !== 'open') return status;
             const details = { answer_link_id: id, ...(by.verified || responder !== null ? {} : { unverified: true as const }) };
-            changeIn(transaction, packet_id, { kind: 'respond', answer, via: 'link', link: details, by, decider }, at, { facts: known });
+            changeIn(transaction, packet_id, { kind: 'respond', answer, via: 'link', link: details, by, decider, standingId }, at, {
+              facts: known,
+            });
             transaction.answerLinks.save(id, { ...stored, answered_at: at.now.toISOString() });
             return undefined;
           },
@@ -301,6 +305,13 @@ export function createAnswerLinkService({
 /** For whom a link is, and who made it after signing in, in the form in which names are compared. */
 const peopleOf = ({ responder, key_origin }: Pick<StoredAnswerLink, 'responder' | 'key_origin'>): string[] =>
   [responder, personIn(key_origin)].flatMap((name) => (name ? [nameKey(name)] : []));
+
+/** Whether who answers by a link may let an approval stand: it ends with the person's own right, so it must be known whose that is. */
+export const mayLetStand = (
+  maker: Caller,
+  { responder, channel }: Pick<StoredAnswerLink, 'responder' | 'channel'>,
+  person: Caller | undefined,
+): boolean => person !== undefined || (channel === null && responder !== null && isSamePerson(maker.responder ?? '', responder));
 
 /** Who answers by a link: the person who signed in, or whom the link names, or whose name was typed. */
 function answererOf({ id, responder, verified }: StoredAnswerLink, answer: RespondRequest, person: Caller | undefined): AnsweredBy {

@@ -210,6 +210,26 @@ export function inboxTests(on: TestConsole): void {
     await send.click();
     await page.getByText('No open questions').waitFor();
     assert.deepEqual((await decisionOf(second)).arguments, { amount: 42 });
+
+    // An approval that stands: the next call is asked about no more, until its person revokes it.
+    await ask('Refund a third order');
+    await button(page, 'Choose a decision').waitFor();
+    await page.keyboard.press('1');
+    await chosen.waitFor();
+    await page.getByLabel('Approve later too').selectOption('Any call of refund');
+    await page.getByLabel('For', { exact: true }).selectOption('7 days');
+    await assertAccessible(page);
+    await button(page, 'Approve').last().click();
+    await page.getByText('No open questions').waitFor();
+    const action = { tool: 'refund', arguments: { amount: 7 } };
+    const later = await on.call(agent, 'POST', '/approvals', { agent: { id: 'refunds' }, action });
+    assert.deepEqual([later.status, later.hitl.decision.by[0].name], ['claimed', 'dana']);
+    await go(page, '/policies');
+    await page.getByRole('cell', { name: 'any arguments' }).waitFor();
+    await button(page, 'Remove the approval of refund by dana').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).first().click();
+    await page.getByText('No approval stands').waitFor();
+    assert.equal((await on.call(agent, 'POST', '/approvals', { agent: { id: 'refunds' }, action })).status, 'awaiting_human');
   });
 
   test('j and k move between questions, oldest first; ? shows the keys; a dangerous option is asked once more; Enter opens the packet', async (t) => {

@@ -145,6 +145,79 @@ export function shellTests(on: TestConsole): void {
     await page.getByText('No policies yet').waitFor();
   });
 
+  test('a policy is tried, and replayed on past actions before it is published; groups and delegations are made, changed and removed', async (t) => {
+    const { id: tenant_id } = await newTenant(on.service, { tier: 'business' });
+    const make = async (rights: object) => (await on.call(adminKey, 'POST', '/keys', { name: 'k', tenant_id, ...rights })).key as string;
+    const agent = await make({ scopes: ['read', 'work'], agents: ['refunds'] });
+    const person = await make({ scopes: ['read', 'respond'], responder: 'dana' });
+    const action = { tool: 'refund', arguments: { amount: 20 } };
+    const { id } = await on.call(agent, 'POST', '/approvals', { agent: { id: 'refunds' }, action });
+    await on.call(person, 'POST', `/packets/${id}/respond`, { decision: 'reject', responded_by: 'dana' });
+    const { page } = await on.signIn(t, '/policies', await make({ scopes: ['read', 'manage'] }));
+    const button = (name: string) => page.getByRole('button', { name, exact: true });
+    const inDialog = (name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true }).first();
+
+    await button('New policy').click();
+    const text = page.getByLabel('Policy, as JSON');
+    await text.fill('{"rules": [');
+    await button('Replay on past actions').click();
+    await page.getByText('The policy is not valid JSON.').waitFor();
+    const small = { properties: { arguments: { properties: { amount: { type: 'number', maximum: 50 } }, required: ['amount'] } } };
+    const rules = [{ when: small, then: { approve: 'small' } }, { then: { ask: [{ from: ['group:finance'], count: 2 }] } }];
+    await text.fill(JSON.stringify({ match: { tools: ['refund'] }, rules }));
+    await button('Replay on past actions').click();
+    await page.getByRole('cell', { name: 'approve, by rule 1' }).waitFor();
+    await page.getByText('What a policy may have').click();
+    await page.getByText('"shadow": decides nothing').waitFor();
+    await assertPresentable(page);
+    assert.deepEqual((await on.call(agent, 'GET', '/policies')).policies, [], 'nothing is published yet');
+    await page.getByLabel('Name').fill('refunds');
+    await inDialog('Publish').click();
+    await page.getByText('asks the group finance, which does not exist').waitFor();
+
+    await button('Try').click();
+    await page.getByLabel('Agent').fill('refunds');
+    await page.getByLabel('Tool').fill('refund');
+    await page.getByLabel('Arguments, as JSON').fill('{"amount": 500}');
+    await page.getByLabel('Tool').press('Enter');
+    await page.getByText('refunds, rule 2: asks group:finance, 2 of them.').waitFor();
+    await page.getByText('arguments.amount', { exact: true }).waitFor();
+    await assertPresentable(page);
+    await inDialog('Close').click();
+
+    await button('New group').click();
+    await page.getByLabel('Name').fill('finance');
+    await page.getByLabel('Members').fill('dana\n\n  eli ');
+    await inDialog('Save').click();
+    await page.getByRole('cell', { name: 'dana, eli' }).waitFor();
+    await page.getByText('which does not exist').waitFor({ state: 'detached' });
+    await button('Edit finance').click();
+    await page.getByLabel('Members').fill('dana');
+    await inDialog('Save').click();
+    await page.getByRole('cell', { name: 'dana', exact: true }).waitFor();
+
+    await button('New delegation').click();
+    await page.getByLabel('Who is away').fill('dana');
+    await page.getByLabel('Who approves instead').fill('eli');
+    await inDialog('Save').click();
+    await page.getByText('Until needs a time.').waitFor();
+    await page.getByLabel('Until').fill('2126-03-01T12:00');
+    await inDialog('Save').click();
+    await button('Edit the delegation of dana').click();
+    await page.getByLabel('Reason (optional)').fill('On leave');
+    await assertPresentable(page);
+    await inDialog('Save').click();
+    await page.getByRole('cell', { name: 'On leave' }).waitFor();
+    for (const [label, empty] of [
+      ['the delegation of dana', 'Nobody is away'],
+      ['finance', 'No groups yet'],
+    ] as const) {
+      await button(`Remove ${label}`).click();
+      await inDialog('Remove').click();
+      await page.getByText(empty).waitFor();
+    }
+  });
+
   test('a table is sorted by the button of a heading, also by keyboard, and has pages', async (t) => {
     for (let index = 0; index < 60; index += 1) await on.call(adminKey, 'POST', '/tenants', { name: `Row ${index}`, tier: 'pro' });
     const { page } = await on.signIn(t, '/tenants', adminKey);

@@ -299,6 +299,48 @@ for (const store of stores) {
       assert.equal(given.details.partial, true);
     });
 
+    test('lets an approval stand where that is allowed and the link is of the person who approves, and nowhere else [H419]', async () => {
+      const service = await desk(store);
+      const keyOf = async (rights: object) => (await service.call('POST', '/keys', { body: { name: 'k', ...rights } })).body.key;
+      const agent = await keyOf({ scopes: ['read', 'work'], agents: ['refunds'] });
+      const dana = await keyOf({ scopes: ['read', 'respond'], responder: 'dana' });
+      const ask = async (call_id: string, key = agent) => {
+        const body = { agent: { id: 'refunds' }, action: { tool: 'refund', arguments: { amount: 5 }, call_id } };
+        return (await service.call('POST', '/approvals', { body, key })).body;
+      };
+      const offers = (page: string) => [...page.matchAll(/<option value="([^"]*)"/g)].map(([, value]) => value);
+      const usual = ['', 'call', 'tool', '3600', '86400', '604800', '2592000'];
+      const first = await ask('a');
+      const manager = await keyOf({ scopes: ['read', 'respond', 'manage'] });
+      const others = await linkTo(service, first.id, { responder: 'dana' }, manager);
+      assert.deepEqual(offers((await open(service, others)).text), [], 'somebody else made the link');
+      const forced = { decision: 'approve', remember: 'call', seconds: '60', digest: first.hitl.digest };
+      const refused = await send(service, others, forced);
+      assert.deepEqual([refused.status, /it is not taken on this way/.test(refused.text)], [400, true], refused.text);
+      const own = await linkTo(service, first.id, { responder: 'dana' }, dana);
+      const page = await open(service, own);
+      assert.deepEqual([offers(page.text), page.text.includes('Any call of refund')], [usual, true]);
+      const fields = { remember: 'tool', seconds: '3600', digest: digestIn(page) };
+      const late = await send(service, own, { ...fields, decision: 'approve', seconds: '2592001' });
+      assert.deepEqual([late.status, /value="tool" selected/.test(late.text)], [400, true], 'what was chosen stays chosen');
+      assert.equal((await send(service, own, { ...fields, decision: 'approve' })).status, 200);
+      assert.equal((await ask('b')).status, 'claimed', 'the approval stands');
+      // A policy says what may stand, and no key that is not bound to its agent has any.
+      const rules = [{ then: { ask: [{ from: ['dana'] }] } }];
+      await service.call('PUT', '/policies/p', { body: { rules, remember: { scope: 'call', max_seconds: 7200 } } });
+      const tool = { responder: 'dana' };
+      const pages = [];
+      const body = { agent: { id: 'refunds' }, action: { tool: 'pay', arguments: {} } };
+      for (const key of [agent, await keyOf({ scopes: ['read', 'work'] })]) {
+        const { id, hitl } = (await service.call('POST', '/approvals', { body, key })).body;
+        pages.push([hitl.remember, offers((await open(service, await linkTo(service, id, tool, dana))).text)]);
+      }
+      assert.deepEqual(pages, [
+        [{ scope: 'call', max_seconds: 7200 }, ['', 'call', '3600', '7200']],
+        [undefined, []],
+      ]);
+    });
+
     test('an option is answered with one request, by the named person, and ends all links of the question [H174]', async () => {
       const service = await desk(store);
       const { id, link, digest } = await asking(service, {}, { responder: 'dana@example.com' });

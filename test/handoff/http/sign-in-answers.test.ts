@@ -157,6 +157,26 @@ for (const store of stores)
       assert.equal((await open(service, third, await cookieOf(service, issuer, { ...mia, groups: [] }))).status, 403);
     });
 
+    test('lets the approval of who signed in stand, which ends with the right of that person [H419]', async (t) => {
+      const { service, issuer } = await start(t, store);
+      const mias = await cookieOf(service, issuer, mia);
+      const { body: key } = await service.call('POST', '/keys', { body: { name: 'a', scopes: ['read', 'work'], agents: ['refunds'] } });
+      const ask = async () => {
+        const body = { agent: { id: 'refunds' }, action: { tool: 'refund', arguments: { amount: 5 } } };
+        return (await service.call('POST', '/approvals', { body, key: key.key })).body;
+      };
+      const { id } = await ask();
+      const path = await linkTo(service, id, { sign_in: true, responder: 'mia@example.com' });
+      const page = (await open(service, path, mias)).text;
+      assert.match(page, /<select name="remember">/);
+      const fields = { decision: 'approve', remember: 'tool', seconds: '3600' };
+      assert.equal((await send(service, path, page, mias, { fields })).status, 200);
+      const { status, hitl } = await ask();
+      assert.deepEqual([status, hitl.decision.by[0].name, hitl.decision.by[0].method], ['claimed', 'mia@example.com', 'sign_in']);
+      assert.equal((await service.call('POST', '/people/mia@example.com/suspend')).status, 200);
+      assert.equal((await ask()).status, 'awaiting_human');
+    });
+
     test('is what a channel sends that asks for it, and needs an identity provider', async (t) => {
       const mail = {
         SERVICE_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,

@@ -1,34 +1,40 @@
 import { type ReactNode, useState } from 'react';
 
-import { readJson } from '../../../kit/json.ts';
 import { Load } from '../../../kit/web/app/load.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
-import { Badge, Callout, Empty } from '../../../kit/web/components/feedback.tsx';
-import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
-import { Fields } from '../../../kit/web/components/form.tsx';
+import { Badge, Empty } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
 import { type Column, Table } from '../../../kit/web/components/table.tsx';
 import { moment } from '../../../kit/web/format.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Delegation } from '../../model/delegation.ts';
 import type { Group } from '../../model/group.ts';
-import type { Policy, PolicyRequest } from '../../model/policy.ts';
+import { isSamePerson } from '../../model/people.ts';
+import type { Policy } from '../../model/policy.ts';
 import type { StandingApproval } from '../../model/standing.ts';
 import { useDelegations, useGroups, useMay, useOwnKey, usePolicies, useStandingApprovals } from '../data/queries.ts';
+import { DelegationForm, GroupForm } from '../parts/approver-forms.tsx';
 import { Command, FormDialog, NewItem } from '../parts/form-dialog.tsx';
+import { PolicyForm, PolicyView, TryPolicies } from '../parts/policy-form.tsx';
 import { Name } from '../parts/texts.tsx';
 
 /** What decides about actions: policies, groups, delegations and standing approvals. */
 export function Policies() {
   useTitle('Policies');
   const mayManage = useMay('manage');
+  const mayTry = useMay('read') || mayManage;
   return (
     <>
       <PageHeader
         title="Policies"
         subtitle="They decide who must be asked before an agent acts."
-        actions={mayManage ? <NewItem label="New policy">{(close) => <PolicyForm onClose={close} />}</NewItem> : undefined}
+        actions={
+          <>
+            {mayTry ? <TryPolicies /> : null}
+            {mayManage ? <NewItem label="New policy">{(close) => <PolicyForm onClose={close} />}</NewItem> : null}
+          </>
+        }
       />
       <PolicyList />
       <GroupList />
@@ -58,6 +64,19 @@ function Remove({ label, send, effect }: Removal) {
           <p>{effect}</p>
         </FormDialog>
       ) : null}
+    </>
+  );
+}
+
+/** A button that opens the form of something that exists, which is given the function that closes it. */
+function Edit({ label, children }: { label: string; children: (close: () => void) => ReactNode }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button aria-label={`Edit ${label}`} onClick={() => setOpen(true)}>
+        Edit
+      </Button>
+      {open ? children(() => setOpen(false)) : null}
     </>
   );
 }
@@ -104,7 +123,7 @@ function PolicyList() {
                     send: (client) => client.deletePolicy({ params: { name } }),
                     effect: 'Open questions keep the version with which they were asked.',
                   }),
-                  (policy) => <View policy={policy} mayEdit={mayManage} />,
+                  (policy) => <PolicyView policy={policy} mayEdit={mayManage} />,
                 ),
               ]}
             />
@@ -137,81 +156,14 @@ const Shadow = ({ of: { shadow, mode } }: { of: Policy }) =>
     </>
   );
 
-/** The policy as it is published: what a caller sends, without what the service adds. */
-function sentOf({ description, order, match, rules, mode, remember }: Policy): PolicyRequest {
-  return { ...(description === null ? {} : { description }), order, match, rules, mode, ...(remember === null ? {} : { remember }) };
-}
-
-function View({ policy, mayEdit }: { policy: Policy; mayEdit: boolean }) {
-  const [open, setOpen] = useState(false);
-  return (
-    <>
-      <Button aria-label={`${mayEdit ? 'Edit' : 'Show'} ${policy.name}`} onClick={() => setOpen(true)}>
-        {mayEdit ? 'Edit' : 'Show'}
-      </Button>
-      {open ? <PolicyForm policy={policy} mayEdit={mayEdit} onClose={() => setOpen(false)} /> : null}
-    </>
-  );
-}
-
-const first: PolicyRequest = { match: { tools: ['refund'] }, rules: [{ then: { ask: [{ from: ['group:support'] }] } }] };
-
-interface PolicyFormProps {
-  /** The policy that is changed; left out: a new one. */
-  policy?: Policy;
-  mayEdit?: boolean;
-  onClose: () => void;
-}
-
-/** Publishes a policy as JSON. It is refused if somebody else has changed it meanwhile. */
-function PolicyForm({ policy, mayEdit = true, onClose }: PolicyFormProps) {
-  const [name, setName] = useState(policy?.name ?? '');
-  const [text, setText] = useState(() => JSON.stringify(policy === undefined ? first : sentOf(policy), null, 2));
-  return (
-    <FormDialog
-      title={policy === undefined ? 'New policy' : `Policy ${policy.name}`}
-      submit={mayEdit ? 'Publish' : 'Close'}
-      onClose={onClose}
-      send={async (client) => {
-        if (!mayEdit) return;
-        const headers: Record<string, string> = policy === undefined ? { 'if-none-match': '*' } : { 'if-match': `"${policy.version}"` };
-        await client.putPolicy({ params: { name }, body: policyIn(text), headers });
-      }}
-      refreshes={['approvals']}
-    >
-      <Fields>
-        {policy === undefined ? <TextField label="Name" value={name} required onChange={({ target }) => setName(target.value)} /> : null}
-        <TextArea
-          code
-          label="Policy, as JSON"
-          rows={16}
-          value={text}
-          readOnly={!mayEdit}
-          onChange={({ target }) => setText(target.value)}
-        />
-      </Fields>
-      {policy?.warnings.map((warning) => (
-        <Callout key={warning} tone="warn">
-          {warning}
-        </Callout>
-      ))}
-    </FormDialog>
-  );
-}
-
-/** The policy in a JSON text; the service says what else is wrong with it. @throws Error if it is no JSON */
-function policyIn(text: string): PolicyRequest {
-  try {
-    return readJson(text) as PolicyRequest;
-  } catch {
-    throw new Error('The policy is not valid JSON.');
-  }
-}
-
 function GroupList() {
   const mayManage = useMay('manage');
   return (
-    <Panel title="Groups" flush>
+    <Panel
+      title="Groups"
+      flush
+      actions={mayManage ? <NewItem label="New group">{(close) => <GroupForm onClose={close} />}</NewItem> : undefined}
+    >
       <Load query={useGroups()} what="The groups">
         {(found) =>
           found.length === 0 ? (
@@ -232,6 +184,7 @@ function GroupList() {
                     send: (client) => client.deleteGroup({ params: { name } }),
                     effect: 'Policies that ask it then ask nobody in its place.',
                   }),
+                  (group) => (mayManage ? <Edit label={group.name}>{(close) => <GroupForm group={group} onClose={close} />}</Edit> : null),
                 ),
               ]}
             />
@@ -245,8 +198,20 @@ function GroupList() {
 function DelegationList() {
   const own = useOwnKey();
   const mayManage = useMay('manage');
+  const mayRespond = useMay('respond');
+  const isOwn = (person: string) => mayRespond && isSamePerson(own?.responder ?? '', person);
   return (
-    <Panel title="Delegations" flush>
+    <Panel
+      title="Delegations"
+      flush
+      actions={
+        mayManage || (mayRespond && own?.responder) ? (
+          <NewItem label="New delegation">
+            {(close) => <DelegationForm person={mayManage ? undefined : (own?.responder ?? undefined)} onClose={close} />}
+          </NewItem>
+        ) : undefined
+      }
+    >
       <Load query={useDelegations()} what="The delegations">
         {(found) =>
           found.length === 0 ? (
@@ -263,12 +228,18 @@ function DelegationList() {
                 { name: 'Until', tabular: true, cell: ({ until }) => moment(until) },
                 { name: 'Reason', cell: ({ reason }) => <bdi>{reason}</bdi> },
                 removing(
-                  ({ person }: Delegation) => mayManage || own?.responder === person,
+                  ({ person }: Delegation) => mayManage || isOwn(person),
                   ({ person }) => ({
                     label: `the delegation of ${person}`,
                     send: (client) => client.deleteDelegation({ params: { person } }),
                     effect: 'The person approves again, and nobody in that place.',
                   }),
+                  (delegation) =>
+                    mayManage || isOwn(delegation.person) ? (
+                      <Edit label={`the delegation of ${delegation.person}`}>
+                        {(close) => <DelegationForm delegation={delegation} onClose={close} />}
+                      </Edit>
+                    ) : null,
                 ),
               ]}
             />
@@ -282,6 +253,7 @@ function DelegationList() {
 function StandingList() {
   const own = useOwnKey();
   const mayManage = useMay('manage');
+  const mayRespond = useMay('respond');
   return (
     <Panel title="Standing approvals" flush>
       <Load query={useStandingApprovals()} what="The standing approvals">
@@ -302,7 +274,7 @@ function StandingList() {
                 { name: 'Until', tabular: true, cell: ({ expires_at }) => moment(expires_at) },
                 { name: 'Uses', number: true, cell: ({ uses }) => uses },
                 removing(
-                  ({ person }: StandingApproval) => mayManage || own?.responder === person,
+                  ({ person }: StandingApproval) => mayManage || (mayRespond && isSamePerson(own?.responder ?? '', person)),
                   ({ id, person, tool }) => ({
                     label: `the approval of ${tool} by ${person}`,
                     send: (client) => client.deleteStandingApproval({ params: { id } }),

@@ -5,12 +5,13 @@ import { ApiError } from '../../../kit/client-errors.ts';
 import { readJson } from '../../../kit/json.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
-import { TextArea, TextField } from '../../../kit/web/components/field.tsx';
+import { SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
 import { Fields, Form } from '../../../kit/web/components/form.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import type { Hitl } from '../../model/hitl.ts';
 import { offeredBy } from '../../model/offered.ts';
 import type { Packet } from '../../model/packet.ts';
+import { scopeChoices, timeChoices } from '../../model/remembered.ts';
 import { useMay, useOwnKey, useRespond } from '../data/queries.ts';
 import { jsonText } from './action.tsx';
 import styles from './answer-form.module.css';
@@ -34,7 +35,7 @@ interface DecisionFormProps {
 
 /** The form that decides about the action of a packet. Keys choose a decision by its number. */
 export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
-  const { action, edited } = packet.hitl;
+  const { action, edited, remember } = packet.hitl;
   const own = useOwnKey();
   const mayAnswer = useMay('respond');
   const offered = offeredBy(action!);
@@ -44,6 +45,7 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
   const [message, setMessage] = useState('');
   const [text, setText] = useState(() => jsonText(edited?.arguments ?? action!.arguments));
   const [chosen, setChosen] = useState<Word | undefined>();
+  const [stands, setStands] = useState<Stands>(onlyThis);
   const [problem, setProblem] = useState<string | undefined>();
   const answer = useRespond(packet, () => toast({ text: 'The decision is recorded.', tone: 'good' }));
   const responder = own?.responder ?? name.trim();
@@ -69,6 +71,7 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
       responded_by: responder,
       ...(says ? { message } : {}),
       ...(given === undefined ? {} : { arguments: given }),
+      ...(decision === 'approve' && stands.scope !== '' ? { remember: { scope: stands.scope, seconds: Number(stands.seconds) } } : {}),
       ...(isPartial ? { partial: true } : {}),
     });
     return true;
@@ -106,6 +109,10 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
         {chosen === 'edit' ? (
           <TextArea label="Arguments, as JSON" rows={8} value={text} spellCheck={false} onChange={({ target }) => setText(target.value)} />
         ) : null}
+        {/* A name that is only typed lets nothing stand. */}
+        {chosen === 'approve' && remember !== undefined && own?.responder ? (
+          <StandingFields limits={remember} tool={action!.tool} stands={stands} onChange={setStands} />
+        ) : null}
         {chosen === 'reject' || chosen === 'respond' ? (
           <TextField
             label={chosen === 'reject' ? 'Message to the agent (optional)' : 'Answer to the agent'}
@@ -132,6 +139,45 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
         {own?.responder ? <span className="muted">as {own.responder}</span> : null}
       </div>
     </Form>
+  );
+}
+
+/** How long an approval stands for later calls: for which, and for how many seconds. */
+interface Stands {
+  readonly scope: '' | 'call' | 'tool';
+  readonly seconds: string;
+}
+const onlyThis: Stands = { scope: '', seconds: '' };
+
+interface StandingFieldsProps {
+  limits: NonNullable<Hitl['remember']>;
+  tool: string;
+  stands: Stands;
+  onChange: (stands: Stands) => void;
+}
+
+/** The choices of whether an approval stands for later calls. */
+function StandingFields({ limits, tool, stands, onChange }: StandingFieldsProps) {
+  const times = timeChoices(limits);
+  return (
+    <>
+      <SelectField
+        label="Approve later too"
+        options={[{ value: '', label: 'Only this one' }, ...scopeChoices(limits, tool).map(([value, label]) => ({ value, label }))]}
+        value={stands.scope}
+        onChange={({ target }) =>
+          onChange({ scope: target.value as Stands['scope'], seconds: stands.seconds === '' ? String(times[0]![0]) : stands.seconds })
+        }
+      />
+      {stands.scope === '' ? null : (
+        <SelectField
+          label="For"
+          options={times.map(([seconds, label]) => ({ value: String(seconds), label }))}
+          value={stands.seconds}
+          onChange={({ target }) => onChange({ ...stands, seconds: target.value })}
+        />
+      )}
+    </>
   );
 }
 

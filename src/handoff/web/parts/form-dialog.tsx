@@ -17,6 +17,7 @@ interface FormDialogProps<Answer> {
   /** The text of the button that sends the form. */
   submit: string;
   danger?: boolean;
+  wide?: boolean;
   /** The request of the form. */
   send: (client: HandoffClient) => Promise<Answer>;
   /** How the keys of the queries begin that are read again after the request. */
@@ -30,7 +31,17 @@ interface FormDialogProps<Answer> {
  * A dialog with a form, or with a question whether to do something. It owns the request, shows why it was rejected, and closes
  * after its success. It is rendered only while it is open, so that it never shows the input or the error of an earlier request.
  */
-export function FormDialog<Answer>({ title, onClose, submit, danger = false, send, refreshes, onDone, children }: FormDialogProps<Answer>) {
+export function FormDialog<Answer>({
+  title,
+  onClose,
+  submit,
+  danger = false,
+  wide = false,
+  send,
+  refreshes,
+  onDone,
+  children,
+}: FormDialogProps<Answer>) {
   const form = useRef<HTMLFormElement>(null);
   const isShown = useRef(false);
   useEffect(() => {
@@ -50,6 +61,7 @@ export function FormDialog<Answer>({ title, onClose, submit, danger = false, sen
       open
       onClose={onClose}
       title={title}
+      wide={wide}
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Literal, TypedDict
 
 from ..._compat import NotRequired
-from .common import Action, Artifact, HitlDecisionDecision, Priority, Timeout, Turn
+from .common import Action, Artifact, HitlDecisionDecision, HitlRemember, Priority, Timeout, Turn
 
 ExecutionStatus = Literal["started", "succeeded", "failed"]
 StepOnTimeout = Literal["reject", "next", "keep"]
@@ -91,7 +91,7 @@ class Policy(TypedDict):
     rules: list[PolicyRules]
     """The first rule that fits decides; if none fits, anybody who may answer is asked."""
     mode: Literal["enforce", "shadow"]
-    remember: PolicyRemember | None
+    remember: HitlRemember | None
     shadow: PolicyShadow
     warnings: list[str]
     """What will probably not work as it should, one sentence each."""
@@ -128,11 +128,6 @@ class PolicyRulesThen(TypedDict):
     """The reason. The action is rejected without a person."""
     ask: NotRequired[list[Step]]
     """The steps, one after the other."""
-
-
-class PolicyRemember(TypedDict):
-    scope: Literal["call", "tool"]
-    max_seconds: int
 
 
 class PolicyShadow(TypedDict):

@@ -405,6 +405,10 @@ class Hitl(TypedDict):
     """Who has approved the action."""
     step: NotRequired[HitlStep | None]
     """The step of the policy that is open; null without a policy that asks."""
+    remember: NotRequired[HitlRemember]
+    """What who approves may let stand for later (`remember` in an answer); left out where
+    nothing may.
+    """
     shadow: NotRequired[list[HitlShadow]]
     """What policies would have decided that are only tried."""
     edited: NotRequired[HitlEdited]
@@ -529,6 +533,17 @@ HitlStep = TypedDict(
         "changes_at": "str | None",
     },
 )
+
+
+class HitlRemember(TypedDict):
+    """What who approves may let stand for later (`remember` in an answer); left out where
+    nothing may.
+    """
+
+    scope: Literal["call", "tool"]
+    """`call`: the same call; `tool`: any call of the tool too."""
+    max_seconds: int
+    """How long at most."""
 
 
 class HitlShadow(TypedDict):

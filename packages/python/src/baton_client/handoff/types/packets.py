@@ -474,6 +474,8 @@ class AskRequest(TypedDict):
     """The service sets it; a request may repeat what stands there."""
     edited: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
+    remember: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
     shadow: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
     response: NotRequired[Any]
