@@ -69,11 +69,16 @@ export class Sandbox<T extends SandboxTasks> {
     let isOver = false;
     try {
       const before = (await this.#thread.call('ready', {} as Parameters<T['ready']>[0])) as number;
-      const look = async () => {
-        const used = (await this.#thread.usedMs().catch(() => before)) - before;
+      const judge = (used: number) => {
         if (isOver) return;
         if (used >= this.#deadlineMs) end();
         else timers[0] = setTimeout(look, this.#deadlineMs - used);
+      };
+      const look = () => {
+        this.#thread.usedMs().then(
+          (total) => judge(total - before),
+          () => judge(0),
+        );
       };
       // The second one ends a task of one long step as well, during which the thread does not say what it has used.
       timers.push(setTimeout(look, this.#deadlineMs), setTimeout(end, longestByClock * this.#deadlineMs));

@@ -116,20 +116,15 @@ export async function rehearse(
   const timeline = timelineFrom(given);
   // What a gateway remembers is what outages are about.
   const options: RehearseOptions = timeline === undefined ? given : { ...given, keepState: true };
-  const { gateway, run } = options;
-  if ((run === undefined) === (gateway === undefined))
-    throw new RehearsalError('Give either --run, to start a gateway, or --gateway, for a running one.');
-  const text = await readFile(options.config, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new RehearsalError(`${options.config} can't be read: ${error.message}`);
-  });
+  requireOneGateway(options);
+  const text = await readConfig(options.config);
   const requests = options.requests === undefined ? undefined : await readRequests(options.requests);
-  const words = run === undefined ? undefined : wordsOf(run);
+  const words = options.run === undefined ? undefined : wordsOf(options.run);
   const formats = formatsOf(options, text, words);
-  const { format } = formats;
   const { label, measured = [] } = targets[formats.gateway];
   if (formats.isAssumed) listener.onStep(`Neither --format nor the words of --run name a gateway; it is taken for ${label}.`);
   const gatewayPort = words === undefined ? undefined : await freePort();
-  const url = gateway ?? `http://127.0.0.1:${gatewayPort}/v1`;
+  const url = options.gateway ?? `http://127.0.0.1:${gatewayPort}/v1`;
   if (!URL.canParse(url)) throw new RehearsalError(`--gateway must be a URL such as http://127.0.0.1:4000/v1, not ${url}.`);
   const groups = new Map<string, string>();
   const weights = new Map<string, number>();
@@ -138,7 +133,8 @@ export async function rehearse(
   const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'));
   let program: Program | undefined;
   try {
-    const imported = await importFile(service.client, { content: contentOf(options, text, formats), format, group: options.group });
+    const content = contentOf(options, text, formats);
+    const imported = await importFile(service.client, { content, format: formats.format, group: options.group });
     const configuration = await configure(service, imported, { options, text, formats });
     for (const [name, group] of configuration.groups) groups.set(name, group);
     for (const [name, weight] of configuration.weights ?? []) weights.set(name, weight);
@@ -159,11 +155,7 @@ export async function rehearse(
     return {
       result,
       program: { label, version, measured },
-      differences: explained(
-        result,
-        [...imported.findings, ...(configuration.reasons ?? []), ...(gateways[configuration.gateway].ofStreams?.(result.chain) ?? [])],
-        configuration.warnings,
-      ),
+      differences: differencesOf(result, imported, configuration),
       // What is said of a configuration is true of one that a program was started with, or got with each request.
       notes: words === undefined && gatewayOf(configuration.gateway).configHeader === null ? [] : configuration.notes,
     };
@@ -174,6 +166,24 @@ export async function rehearse(
     await rm(folder, { recursive: true, force: true });
     await service.stop();
   }
+}
+
+/** @throws RehearsalError unless either a program or a running gateway is given */
+function requireOneGateway({ gateway, run }: RehearseOptions): void {
+  if ((run === undefined) === (gateway === undefined))
+    throw new RehearsalError('Give either --run, to start a gateway, or --gateway, for a running one.');
+}
+
+/** The text of the file. @throws RehearsalError if it can't be read */
+function readConfig(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new RehearsalError(`${path} can't be read: ${error.message}`);
+  });
+}
+
+/** What differs, with what explains it. */
+function differencesOf(result: TestResult, { findings }: Imported, { gateway, reasons = [], warnings }: Configuration) {
+  return explained(result, [...findings, ...reasons, ...(gateways[gateway].ofStreams?.(result.chain) ?? [])], warnings);
 }
 
 /** The error for the user: a refusal of the service is a wrong use. */

@@ -33,16 +33,17 @@ export class OutageRun {
   /** Sends a prompt when its time has come. Prompts are asked for in order, and no more of them at a time than may be open. */
   async play(run: PromptRun, prompts: readonly string[]): Promise<FinishedPrompt> {
     const { rehearsal } = this.#parts;
-    const { request, comparison, elapsed } = this.#outages;
+    const outages = this.#outages;
+    const { request, comparison } = outages;
     const { index, engine, signal } = run;
     this.#run ??= run;
     // What the chain says is simulated before the clock starts.
     await this.#predicted.play(run, prompts);
     const planned = startOf(request, index);
-    const early = planned - elapsed();
+    const early = planned - outages.elapsed();
     if (early > 0) await pauseFor(early, signal);
     signal.throwIfAborted();
-    const start = elapsed();
+    const start = outages.elapsed();
     this.#begins[index] = start;
     const shape = run.scene.shape ?? plainShape;
     const asked = await askGateway(this.#parts, run, shape, {

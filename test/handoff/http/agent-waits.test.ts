@@ -6,7 +6,7 @@ import { callTool, mcpRequest } from '../../support/mcp.ts';
 import { adminKey, createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
-import { until, waiting } from '../../support/until.ts';
+import { waiting } from '../../support/until.ts';
 
 /** A request of an agent that waits: its path, headers and body. */
 interface Waiting {

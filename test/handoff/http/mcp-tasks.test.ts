@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { callTool, mcp, mcpRequest, messagesOf } from '../../support/mcp.ts';
+import { callTool, mcp } from '../../support/mcp.ts';
 import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { postgresql, stores, storesOfSeveral } from '../../support/stores.ts';

@@ -19,7 +19,7 @@ import type { Route } from '../../../src/kit/route.ts';
 import { a2a, messageOf } from '../../support/a2a.ts';
 import { asPerson as bySession, cookiesOf, dana, publicUrl, signIn, signInSettings, startIssuer } from '../../support/issuer.ts';
 import { question, unknownId } from '../../support/life.ts';
-import { mcp, mcpRequest } from '../../support/mcp.ts';
+import { mcp } from '../../support/mcp.ts';
 import {
   createPacket,
   newTenant,

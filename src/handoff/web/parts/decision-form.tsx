@@ -33,6 +33,42 @@ interface DecisionFormProps {
   keys?: Ref<AnswerKeys>;
 }
 
+/** What is missing in a decision, as a sentence; undefined: nothing. */
+function faultOf(decision: Word, { responder, given, message }: { responder: string; given: object | undefined; message: string }) {
+  if (responder === '') return 'Enter your name.';
+  if (decision === 'edit' && given === undefined) return 'The arguments must be a JSON object.';
+  if (decision === 'respond' && message.trim() === '') return 'Write what to answer the agent.';
+  return undefined;
+}
+
+interface DecisionsProps {
+  offered: readonly Word[];
+  chosen: Word | undefined;
+  onChoose(word: Word | undefined): void;
+}
+
+/** The decisions to choose from, with their keys. */
+function Decisions({ offered, chosen, onChoose }: DecisionsProps) {
+  return (
+    <fieldset className={styles.options}>
+      <legend className="visually-hidden">Decisions</legend>
+      {offered.map((word, index) => (
+        <button
+          key={word}
+          type="button"
+          className={styles.option}
+          data-danger={word === 'reject' || undefined}
+          aria-pressed={chosen === word}
+          onClick={() => onChoose(chosen === word ? undefined : word)}
+        >
+          <kbd>{index + 1}</kbd>
+          {words[word].label}
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
 /** The form that decides about the action of a packet. Keys choose a decision by its number. */
 export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
   const { action, edited, remember } = packet.hitl;
@@ -53,14 +89,7 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
   const send = (decision: Word | undefined): boolean => {
     if (decision === undefined || !mayAnswer || answer.isPending) return false;
     const given = decision === 'edit' ? objectIn(text) : undefined;
-    const fault =
-      responder === ''
-        ? 'Enter your name.'
-        : decision === 'edit' && given === undefined
-          ? 'The arguments must be a JSON object.'
-          : decision === 'respond' && message.trim() === ''
-            ? 'Write what to answer the agent.'
-            : undefined;
+    const fault = faultOf(decision, { responder, given, message });
     setProblem(fault);
     if (responder === '') nameField.current?.focus();
     if (fault !== undefined) return true;
@@ -89,22 +118,7 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
     );
   return (
     <Form onSubmit={() => send(chosen)}>
-      <fieldset className={styles.options}>
-        <legend className="visually-hidden">Decisions</legend>
-        {offered.map((word, index) => (
-          <button
-            key={word}
-            type="button"
-            className={styles.option}
-            data-danger={word === 'reject' || undefined}
-            aria-pressed={chosen === word}
-            onClick={() => setChosen(chosen === word ? undefined : word)}
-          >
-            <kbd>{index + 1}</kbd>
-            {words[word].label}
-          </button>
-        ))}
-      </fieldset>
+      <Decisions offered={offered} chosen={chosen} onChoose={setChosen} />
       <Fields>
         {chosen === 'edit' ? (
           <TextArea label="Arguments, as JSON" rows={8} value={text} spellCheck={false} onChange={({ target }) => setText(target.value)} />
