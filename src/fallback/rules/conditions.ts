@@ -38,6 +38,8 @@ interface Traits {
   readonly common: boolean;
   /** Whether the same call may succeed when it is repeated. */
   readonly retryHelps: boolean;
+  /** Whether it counts for a cool-down that names no conditions: not if it is about the request, or ends an answer that had begun. */
+  readonly countsForCooldown: boolean;
 }
 
 const sign = (from: number, to = from, says: RegExp | null = null): Sign => ({ from, to, says });
@@ -50,27 +52,50 @@ const fails = { finishReasons: [], byDefault: 'fail' } as const;
 
 /** The traits of each condition without what is known of providers' errors. */
 const ownTraits: Readonly<Record<Condition, Traits>> = {
-  rate_limit: { ...failsOver, statuses: [429], signs: [sign(429)], common: true, retryHelps: true },
-  timeout: { ...failsOver, statuses: [null, 408, 504], signs: [sign(408), sign(504)], common: true, retryHelps: true },
-  first_token_timeout: { ...failsOver, statuses: [null], signs: [], common: false, retryHelps: true },
-  server_error: { ...failsOver, statuses: range(500, 599, [504]), signs: [sign(500, 999)], common: true, retryHelps: true },
-  connection_error: { ...failsOver, statuses: [null], signs: [], common: true, retryHelps: true },
-  interrupted: { ...fails, statuses: [200], signs: [], common: false, retryHelps: true },
-  auth_error: { ...failsOver, statuses: [401, 403], signs: [sign(401), sign(403)], common: false, retryHelps: false },
+  rate_limit: { ...failsOver, statuses: [429], signs: [sign(429)], common: true, retryHelps: true, countsForCooldown: true },
+  timeout: {
+    ...failsOver,
+    statuses: [null, 408, 504],
+    signs: [sign(408), sign(504)],
+    common: true,
+    retryHelps: true,
+    countsForCooldown: true,
+  },
+  first_token_timeout: { ...failsOver, statuses: [null], signs: [], common: false, retryHelps: true, countsForCooldown: true },
+  server_error: {
+    ...failsOver,
+    statuses: range(500, 599, [504]),
+    signs: [sign(500, 999)],
+    common: true,
+    retryHelps: true,
+    countsForCooldown: true,
+  },
+  connection_error: { ...failsOver, statuses: [null], signs: [], common: true, retryHelps: true, countsForCooldown: true },
+  interrupted: { ...fails, statuses: [200], signs: [], common: false, retryHelps: true, countsForCooldown: false },
+  auth_error: {
+    ...failsOver,
+    statuses: [401, 403],
+    signs: [sign(401), sign(403)],
+    common: false,
+    retryHelps: false,
+    countsForCooldown: true,
+  },
   quota_exceeded: {
     ...failsOver,
     statuses: [402, 429],
     signs: [sign(402)],
     common: false,
     retryHelps: false,
+    countsForCooldown: true,
   },
-  model_not_found: { ...failsOver, statuses: [404], signs: [], common: false, retryHelps: false },
+  model_not_found: { ...failsOver, statuses: [404], signs: [], common: false, retryHelps: false, countsForCooldown: true },
   context_length: {
     ...failsOver,
     statuses: [413, 400],
     signs: [sign(413)],
     common: false,
     retryHelps: false,
+    countsForCooldown: false,
   },
   content_filter: {
     ...fails,
@@ -79,16 +104,25 @@ const ownTraits: Readonly<Record<Condition, Traits>> = {
     finishReasons: ['content_filter', 'content-filter', 'safety', 'refusal', 'prohibited_content', 'blocklist', 'spii', 'recitation'],
     common: false,
     retryHelps: false,
+    countsForCooldown: false,
   },
-  unsupported_request: { ...failsOver, statuses: [400, 422], signs: [], common: false, retryHelps: false },
+  unsupported_request: { ...failsOver, statuses: [400, 422], signs: [], common: false, retryHelps: false, countsForCooldown: false },
   invalid_request: {
     ...fails,
     statuses: range(400, 499, [401, 402, 403, 408, 413, 429]),
     signs: [sign(400, 499)],
     common: false,
     retryHelps: false,
+    countsForCooldown: false,
   },
-  invalid_response: { ...failsOver, statuses: range(200, 399), signs: [sign(0, 399)], common: false, retryHelps: true },
+  invalid_response: {
+    ...failsOver,
+    statuses: range(200, 399),
+    signs: [sign(0, 399)],
+    common: false,
+    retryHelps: true,
+    countsForCooldown: true,
+  },
 };
 
 /** A condition's traits with the statuses and the words of errors that providers were seen to send. */
@@ -163,8 +197,5 @@ export const knownStatuses: readonly number[] = [
   400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 413, 415, 422, 424, 429, 500, 501, 502, 503, 504, 505, 520, 521, 522, 523, 524, 529,
 ];
 
-/** The failures that are about the request itself, or end an answer that had begun: they say nothing about the next request. */
-const ofRequest: readonly Condition[] = ['interrupted', 'context_length', 'content_filter', 'unsupported_request', 'invalid_request'];
-
 /** The failures that count for a cool-down that names none. */
-export const countedByDefault: readonly Condition[] = conditions.filter((condition) => !ofRequest.includes(condition));
+export const countedByDefault: readonly Condition[] = conditions.filter((condition) => traitsOf[condition].countsForCooldown);

@@ -177,13 +177,13 @@ function jsonOf(page: PageText): JsonText {
   return answered;
 }
 
-/** The answer to a read of a packet: 304 when `If-None-Match` names its revision. */
 /** The entity tag of a packet as it is shown: with the end of its lease, which a renewal changes without a new revision. */
 function tagOf({ packet, revision }: PacketText): string {
   const end = leaseEndIn(packet);
   return entityTagOf(revision, end === undefined ? undefined : Date.parse(end).toString(36));
 }
 
+/** The answer to a read of a packet: 304 when `If-None-Match` names its revision. */
 function packetAnswer(found: PacketText | undefined, ifNoneMatch: string | undefined): HttpResponse<never> {
   if (found === undefined) throw notFound('packet');
   const etag = tagOf(found);

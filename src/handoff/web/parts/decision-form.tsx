@@ -44,7 +44,7 @@ function faultOf(decision: Word, { responder, given, message }: { responder: str
 interface DecisionsProps {
   offered: readonly Word[];
   chosen: Word | undefined;
-  onChoose(word: Word | undefined): void;
+  onChoose: (word: Word | undefined) => void;
 }
 
 /** The decisions to choose from, with their keys. */
@@ -67,6 +67,13 @@ function Decisions({ offered, chosen, onChoose }: DecisionsProps) {
       ))}
     </fieldset>
   );
+}
+
+/** The field of what the agent is told. */
+function Message(props: { decision: 'reject' | 'respond'; value: string; onChange: (value: string) => void }) {
+  const { decision, value, onChange } = props;
+  const label = decision === 'reject' ? 'Message to the agent (optional)' : 'Answer to the agent';
+  return <TextField label={label} value={value} onChange={({ target }) => onChange(target.value)} />;
 }
 
 /** The form that decides about the action of a packet. Keys choose a decision by its number. */
@@ -127,13 +134,7 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
         {chosen === 'approve' && remember !== undefined && own?.responder ? (
           <StandingFields limits={remember} tool={action!.tool} stands={stands} onChange={setStands} />
         ) : null}
-        {chosen === 'reject' || chosen === 'respond' ? (
-          <TextField
-            label={chosen === 'reject' ? 'Message to the agent (optional)' : 'Answer to the agent'}
-            value={message}
-            onChange={({ target }) => setMessage(target.value)}
-          />
-        ) : null}
+        {chosen === 'reject' || chosen === 'respond' ? <Message decision={chosen} value={message} onChange={setMessage} /> : null}
         {own?.responder ? null : (
           <TextField ref={nameField} label="Your name" value={name} onChange={({ target }) => setName(target.value)} />
         )}
