@@ -1,5 +1,5 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
 /** A provider of a gateway, which waits 3 s for it, and how often it retries a status; null is a connection that breaks. */
@@ -26,7 +26,9 @@ export type Flaw =
   | 'swallows an error event'
   | 'drops tools'
   | 'ignores first_token_ms'
-  | 'forgets a cool-down';
+  | 'forgets a cool-down'
+  | 'resets reused connections'
+  | 'gives up its first call';
 
 export interface TestGateway {
   /** Its base URL. */
@@ -56,7 +58,13 @@ interface GatewayOptions {
 /** Starts the server of a gateway on loopback. */
 export async function serveGateway(upstreams: readonly Upstream[], { port = 0, flaw, seen = [] }: GatewayOptions): Promise<Server> {
   const outs = new Map<Upstream, number>();
+  const used = new WeakSet<Socket>();
   const server = createServer(async (request, response) => {
+    if (flaw === 'resets reused connections' && used.has(request.socket)) {
+      request.socket.resetAndDestroy();
+      return;
+    }
+    used.add(request.socket);
     if (request.method === 'GET') {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[],"litellm_version":"1.2.3"}');
       return;
@@ -66,7 +74,10 @@ export async function serveGateway(upstreams: readonly Upstream[], { port = 0, f
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const { tools, ...others } = JSON.parse(Buffer.concat(chunks).toString()) as { stream?: boolean; tools?: unknown };
     const body = JSON.stringify({ ...others, ...(tools === undefined || flaw === 'drops tools' ? {} : { tools }) });
-    const left = upstreams.filter((upstream) => flaw === 'forgets a cool-down' || (outs.get(upstream) ?? 0) <= performance.now());
+    const isGivenUp = flaw === 'gives up its first call' && seen.length === 1;
+    if (isGivenUp) await new Promise((resolve) => setTimeout(resolve, 100));
+    const isOut = (upstream: Upstream) => flaw !== 'forgets a cool-down' && (outs.get(upstream) ?? 0) > performance.now();
+    const left = (isGivenUp ? upstreams.slice(1) : upstreams).filter((upstream) => !isOut(upstream));
     if (others.stream === true) await routeStream(body, left, flaw, response);
     else await route(body, left, flaw, response, (failed) => outs.set(failed, performance.now() + (failed.cooldownMs ?? 0)));
   });

@@ -104,7 +104,9 @@ function react(response: ServerResponse, reaction: FakeExchange['reaction'], lat
     response.socket?.resetAndDestroy();
     return;
   }
-  const { status, headers, body, later: rest, then } = reaction;
+  const { status, body, later: rest, then } = reaction;
+  // Clients may repeat a call by themselves if a connection breaks that they have used before, and not if it is a new one.
+  const headers = { ...reaction.headers, connection: 'close' };
   if (rest !== undefined) {
     response.writeHead(status, headers);
     response.write(body);

@@ -76,6 +76,8 @@ export async function callProvider({ outgoing, clock }: CallDependencies, call: 
       ...headers,
       // Gateways take their own key in the same header at each of their APIs.
       ...(key === undefined ? {} : (isGateway ? openai : protocol).keyHeaders(key)),
+      // A gateway may close an idle connection at the moment at which it is reused (uvicorn does after 5 s, and announces no time).
+      ...(isGateway ? { connection: 'close' } : {}),
       ...further,
     },
     body,

@@ -84,8 +84,8 @@ export class Rehearsal {
   readonly #groups: Groups;
   readonly #differences: Differences;
   readonly #open = new Map<string, OpenPrompt>();
-  /** The indexes of prompts that are over, by mark. */
-  readonly #closed = new Map<string, number>();
+  /** The indexes of prompts that are over, by mark; null for those that were sent again. */
+  readonly #closed = new Map<string, number | null>();
   /** The calls of each provider that came when their prompt was over. */
   readonly #late = new Map<string, LateCalls>();
   readonly #differing = new Set<number>();
@@ -206,6 +206,7 @@ export class Rehearsal {
   /** Counts a call that is none of an open prompt: a late one if its mark is known, else a stray one. */
   #countOutside(provider: string, marks: readonly string[]): void {
     const prompt = marks.map((mark) => this.#closed.get(mark)).find((index) => index !== undefined);
+    if (prompt === null) return;
     const late = this.#late.get(provider) ?? { calls: 0, prompts: new Set<number>() };
     if (prompt === undefined || (late.calls === 0 && this.#late.size >= maxLateProviders)) {
       this.#strayCalls += 1;
@@ -237,6 +238,11 @@ export class Rehearsal {
         cost_usd: 0,
       };
     });
+  }
+
+  /** Counts no further call of a prompt that is over, since it is sent again. */
+  forget(mark: string): void {
+    this.#closed.set(mark, null);
   }
 
   /** The rule that decides about a failed call. */

@@ -20,6 +20,9 @@ const providers = [
   { name: 'Llama 3/70b', model_id: 'llama-3.3-70b', api_base: 'https://llm.example.com/v1', timeout_ms: 3_000 },
 ];
 
+/** How long the gateway waits for parts of a stream, in milliseconds: long enough that no healthy part is late on a busy machine. */
+const limitMs = 1_500;
+
 /** The service of a suite, and its address. */
 let service: TestFallback;
 let origin: string;
@@ -56,8 +59,8 @@ async function rehearsed(
   const upstreams = providers.map(({ name }) => ({
     base: `${base}/${encodeURIComponent(name)}/v1`,
     retries,
-    firstTokenMs: 300,
-    idleMs: 300,
+    firstTokenMs: limitMs,
+    idleMs: limitMs,
     protocol: name === 'claude' ? ('anthropic' as const) : ('openai' as const),
     ...(changes.cooldown === undefined ? {} : { cooldownMs: 60_000 }),
   }));
@@ -138,7 +141,7 @@ describe('A rehearsal', () => {
     ],
     ['call after the answer', failing('gpt-4o', 'auth_error'), { provider: 'claude', condition: null }],
   ];
-  const limited = { providers: providers.map((one) => ({ ...one, first_token_ms: 300, idle_ms: 300 })) };
+  const limited = { providers: providers.map((one) => ({ ...one, first_token_ms: limitMs, idle_ms: limitMs })) };
   const streamed: readonly (readonly [Flaw, Record<string, unknown>, Record<string, unknown>])[] = [
     [
       'retries after content',
@@ -176,7 +179,7 @@ describe('A rehearsal', () => {
     ],
     [
       'ignores first_token_ms',
-      { faults: [failing('gpt-4o', 'first_token_timeout', { stall_ms: 600 })] },
+      { faults: [failing('gpt-4o', 'first_token_timeout', { stall_ms: limitMs + 300 })] },
       {
         kind: 'calls',
         condition: 'first_token_timeout',
@@ -289,6 +292,26 @@ describe('A rehearsal', () => {
       const body = { mode: 'rehearsal', gateway: { url: gateway.url, headers: { [name]: value } } };
       const answer = await service.call('POST', `/chains/${id}/test`, { body });
       assert.deepEqual([answer.status, answer.body.detail], [400, detail]);
+    }
+  });
+
+  test('uses a new connection for each prompt, since a gateway may close an idle one at any time [F117]', async (t) => {
+    const { id, gateway } = await rehearsed(t, 'resets reused connections');
+    const { error, agreement, prompt_count } = await rehearse(id, gateway);
+    assert.equal(error, null);
+    assert.equal(agreement!.agreeing, prompt_count);
+  });
+
+  test('sends a scene again that differs and took long, since a busy machine may only be slow, and no other [F118]', async (t) => {
+    const limits = (timeout_ms: number) => ({ providers: providers.map((one) => ({ ...one, timeout_ms })) });
+    for (const [timeout, differing, sent] of [
+      [150, 0, 2],
+      [3_000, 1, 1],
+    ] as const) {
+      const { id, gateway } = await rehearsed(t, 'gives up its first call', limits(timeout));
+      const { agreement, results, attempts_total } = await rehearse(id, gateway, { preset: 'healthy', prompt_count: 1 });
+      assert.deepEqual([agreement!.differing, gateway.seen.length, attempts_total], [differing, sent, 1]);
+      assert.equal(results[0]!.served_by, differing === 0 ? 'gpt-4o' : 'claude');
     }
   });
 
@@ -486,7 +509,7 @@ describe('Fake providers', () => {
     assert.equal(result.agreement!.agreeing, 1);
   });
 
-  test('answer with their name and a usage, whole and streamed, on every path of the three APIs', async (t) => {
+  test('answer with their name and a usage, whole and streamed, on every path of the three APIs, and close the connection [F117]', async (t) => {
     const chat = ['chat/completions', 'v1/chat/completions', 'openai/deployments/gpt/chat/completions?api-version=2024-10-21'];
     for (const path of [...chat, 'messages', 'v1/messages', 'responses', 'v1/responses']) {
       for (const stream of [false, true]) {
@@ -495,7 +518,9 @@ describe('Fake providers', () => {
           const { messages, ...others } = JSON.parse(body);
           // Each API has a field of its own for the prompt, and the provider refuses those of others.
           const prompt = path.endsWith('responses') ? { input: messages[0].content } : { messages };
-          text = await (await post(`${base}/gpt-4o/${path}`, JSON.stringify({ ...others, ...prompt, stream }))).text();
+          const answer = await post(`${base}/gpt-4o/${path}`, JSON.stringify({ ...others, ...prompt, stream }));
+          text = await answer.text();
+          assert.equal(answer.headers.get('connection'), 'close');
         });
         assert.match(text, /gpt-4o answers\./, `${path} ${stream}`);
         assert.match(text, path.endsWith('messages') ? /"output_tokens":6/ : /"total_tokens":18/);

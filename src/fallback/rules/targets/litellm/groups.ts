@@ -9,7 +9,9 @@ export function aliasesOf(settings: Section): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(section?.fields ?? {}).flatMap(([alias, value]) => {
       const group = typeof value === 'object' && value !== null ? (value as { model?: unknown }).model : value;
-      return typeof group === 'string' && group !== '' ? [[alias, group] as const] : [];
+      if (typeof group === 'string' && group !== '') return [[alias, group] as const];
+      section!.leaveOut(alias, 'it does not name one group');
+      return [];
     }),
   );
 }

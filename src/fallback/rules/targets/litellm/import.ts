@@ -19,7 +19,9 @@ import {
   noteAnswers,
   noteChecks,
   noteKinds,
+  noteOwnFallbacks,
   noteRetryAfter,
+  noteTooLong,
   noteUnknown,
   noteWeightedFailover,
 } from './notes.ts';
@@ -155,6 +157,8 @@ export function importLitellm(file: Section, group?: string): Draft {
   noteInferred(findings, chain);
   noteKinds(settings, chain);
   noteUnknown(findings, chain);
+  noteTooLong(findings, { router, chain, first });
+  noteOwnFallbacks(file, chain);
   noteAliases(settings, { aliases, router, first });
   noteAnswers(findings, chain);
   noteRetryAfter(findings, { router, chain });

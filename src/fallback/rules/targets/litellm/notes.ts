@@ -91,6 +91,37 @@ export function noteWeightedFailover<D extends Named>(settings: Section, { route
   }
 }
 
+/**
+ * Finds the models of which 1.110.2 treats a prompt that is too long like any other failure: those without context_window_fallbacks.
+ * 1.106.2, as the chain, calls no later order for it, and no fallbacks at all if other groups have context_window_fallbacks.
+ */
+export function noteTooLong<D extends Named>(findings: FindingList, { router, chain, first }: Parts<D> & { first: string }): void {
+  const hasList = (fallbacks: Router['general'], group: string) => [group, first, '*'].some((name) => fallbacks.has(name));
+  for (const { deployment } of chain) {
+    const { group, kind, provider } = deployment;
+    const isSpecial = classOf({ condition: 'context_length', status_code: 400 }, kind).special === 'context';
+    if (!isSpecial || (router.contextWindow !== null && hasList(router.contextWindow, group))) continue;
+    const hasOrders = new Set(router.groups.get(group)!.flatMap(({ order }) => order ?? [])).size > 1;
+    if (!hasOrders && (router.contextWindow === null || !hasList(router.general, group))) continue;
+    const usual = router.contextWindow === null ? 'skips the later orders of its group' : 'calls no fallbacks for it';
+    const sentence = `If a prompt is too long for ${provider.name}, which has no context_window_fallbacks, LiteLLM 1.106.2, like the chain, ${usual}; 1.110.2 goes on as after any other failure.`;
+    findings.add('too_long', 'context_window_fallbacks', sentence, { provider: provider.name, condition: 'context_length', loss: true });
+  }
+}
+
+/** Finds the models with fallbacks among their own parameters, which LiteLLM calls within each call of the model. */
+export function noteOwnFallbacks<D extends Named & { readonly index: number }>(file: Section, chain: readonly Reached<D>[]): void {
+  const entries = file.sections('model_list', 1000);
+  for (const { index, provider } of chain.map(({ deployment }) => deployment)) {
+    const parameters = entries[index]!.section('litellm_params');
+    const { fallbacks } = parameters.fields;
+    if (!Array.isArray(fallbacks) || fallbacks.length === 0) continue;
+    const sentence = `LiteLLM calls the fallbacks among the parameters of ${provider.name} within each of its calls; the chain does not call them.`;
+    for (const condition of conditions)
+      file.findings.add('own_fallbacks', parameters.at('fallbacks'), sentence, { provider: provider.name, condition, loss: true });
+  }
+}
+
 /** Finds models whose provider LiteLLM does not know, so that it never calls them. */
 export function noteUnknown<D extends Named & { readonly unknown: string | undefined }>(
   findings: FindingList,
