@@ -72,9 +72,7 @@ const small: readonly RehearsedFile[] = [
 const litellmShapes = [
   'affinity',
   'alias-list',
-  'bedrock-accounts',
   'budgets',
-  'catch-all',
   'credentials',
   'default-and-rest',
   'fallbacks-in-deployment',
@@ -83,7 +81,6 @@ const litellmShapes = [
   'own-retries',
   'shell-variables',
   'subscription-first',
-  'tag-budgets',
   'three-hosts',
   'two-tiers',
   'unknown-retry-policy',
@@ -95,6 +92,14 @@ const portkeyShapes = ['balance', 'local-pair', 'retries-for-all', 'retries-of-t
 /** Shapes of files of public repositories: their names and values are others. */
 const shapes: readonly RehearsedFile[] = [
   ...litellmShapes.map((name) => ({ file: `shapes/${name}.yaml`, program: 'litellm' as const, codes: explained })),
+  { file: 'shapes/catch-all.yaml', program: 'litellm', group: 'any-name', codes: explained },
+  { file: 'shapes/bedrock-accounts.yaml', program: 'litellm', codes: [2], says: /can't be redirected to fake providers/ },
+  // LiteLLM does not start without its licence.
+  { file: 'shapes/tag-budgets.yaml', program: 'litellm', codes: [2], says: /Tag budgets/ },
+  { file: 'shapes/include.yaml', program: 'litellm', codes: [2], says: /include names other files/ },
+  { file: 'shapes/config-map.yaml', program: 'litellm', codes: [2], says: /is a ConfigMap/ },
+  { file: 'shapes/compose.yaml', program: 'litellm', codes: [2], says: /is a compose file/ },
+  { file: 'shapes/portkey-targets-in-strategy.json', program: 'portkey', codes: [2], says: /targets is required/ },
   ...portkeyShapes.map((name) => ({ file: `shapes/portkey-${name}.json`, program: 'portkey' as const, codes: explained })),
 ];
 

@@ -83,6 +83,9 @@ interface Listener {
   onProgress(done: number, total: number): void;
 }
 
+/** How long the own service may take to answer: on a busy machine, an import that it could do in a second takes a minute. */
+const answerSeconds = 300;
+
 /** How often the progress of the test is read, in milliseconds. */
 const pollMs = 200;
 
@@ -264,7 +267,7 @@ async function startService(
     await service.stop();
     throw new RehearsalError(error.code === 'EADDRINUSE' ? `Port ${port} is in use; choose another one with --port.` : error.message);
   });
-  const client = createFallbackClient({ baseUrl: origin, headers: { prefer: 'respond-async' } });
+  const client = createFallbackClient({ baseUrl: origin, headers: { prefer: 'respond-async' }, timeoutSeconds: answerSeconds });
   return { client, origin, base: '', stop: service.stop };
 }
 

@@ -730,6 +730,38 @@ describe('LiteLLM', () => {
     assert.equal((await imported('litellm', { model_list: models('a', 'b'), router_settings })).chain.name, 'a');
   });
 
+  test('a prompt that is too long for a model without context_window_fallbacks is a loss where versions of LiteLLM differ [F119]', async () => {
+    const tooLong = async (more: object, orders: readonly number[] = []) => {
+      const model_list = [
+        ...orders.map((order) => model('a', { model: 'openai/m', order })),
+        ...models(...(orders.length > 0 ? [] : ['a']), 'b', 'c'),
+      ];
+      const body = await imported('litellm&group=a', { model_list, router_settings: { ...still, fallbacks: [{ a: ['b'] }], ...more } });
+      return losses(body).filter((loss) => loss.startsWith('too_long'));
+    };
+    assert.deepEqual(await tooLong({ context_window_fallbacks: [{ c: ['b'] }] }), ['too_long a context_length']);
+    assert.deepEqual(await tooLong({ context_window_fallbacks: [{ a: ['c'] }] }), []);
+    assert.deepEqual(await tooLong({}), []);
+    assert.deepEqual(await tooLong({}, [1, 2]), ['too_long a context_length', 'too_long a-2 context_length']);
+    assert.deepEqual(await tooLong({ context_window_fallbacks: [{ a: ['c'] }] }, [1, 2]), []);
+  });
+
+  test('fallbacks among the parameters of a model are a loss for each of its failures [F120]', async () => {
+    const model_list = [model('a', { model: 'openai/m', fallbacks: [{ model: 'openai/x' }] }), ...models('b')];
+    const found = losses(await imported('litellm', { model_list, router_settings: { ...still, fallbacks: [{ a: ['b'] }] } }));
+    for (const condition of conditions) assert.ok(found.includes(`own_fallbacks a ${condition}`), condition);
+    assert.ok(!found.some((loss) => loss.startsWith('own_fallbacks b')));
+  });
+
+  test('an alias of a list of groups is not imported, which is said [F120]', async () => {
+    const router_settings = { ...still, model_group_alias: { all: ['a', 'b'] } };
+    const { findings } = await imported('litellm', { model_list: models('a', 'b'), router_settings });
+    assert.deepEqual(
+      findings.flatMap(({ field, detail }: Finding) => (field?.endsWith('.all') ? [detail] : [])),
+      ['router_settings.model_group_alias.all is not imported, because it does not name one group.'],
+    );
+  });
+
   test('retry_after is the least wait between retries [F106]', async () => {
     const router_settings = { ...still, num_retries: 3, retry_after: 12, fallbacks: [{ a: ['b'] }] };
     const body = await imported('litellm', { model_list: models('a', 'b'), router_settings });

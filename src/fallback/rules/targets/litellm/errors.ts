@@ -56,7 +56,11 @@ const unusable = byKinds([
 /** The class of a broken connection, by kind, where it is not that of a failed server. */
 const broken = byKinds([[['azure', 'gemini', 'vertex_ai', 'bedrock', 'ollama', 'ollama_chat', 'openrouter'], unnamed]]);
 
-/** The class of a status, by kind, where it is not that of OpenAI's client. */
+/**
+ * The class of a status, by kind, where it is not that of OpenAI's client. 403 and 409 have no name in a retry policy, so that
+ * `DefaultRetries` counts, else `num_retries`: LiteLLM raises APIError for them, or PermissionDeniedError for 403 of a client of its own,
+ * which it retries only in a group of several models. 409 of such a client is a BadRequestError, and retried all the same.
+ */
 const byStatus: Readonly<Record<number, ReadonlyMap<string, ErrorClass>>> = {
   403: byKinds([[ownClients, { names: [], isRetried: false, status: 403 }]]),
   500: byKinds([

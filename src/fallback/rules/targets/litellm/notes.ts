@@ -96,13 +96,13 @@ export function noteWeightedFailover<D extends Named>(settings: Section, { route
  * 1.106.2, as the chain, calls no later order for it, and no fallbacks at all if other groups have context_window_fallbacks.
  */
 export function noteTooLong<D extends Named>(findings: FindingList, { router, chain, first }: Parts<D> & { first: string }): void {
-  const hasList = (fallbacks: Router['general'], group: string) => [group, first, '*'].some((name) => fallbacks.has(name));
+  const hasList = (fallbacks: Router['general'], ...names: string[]) => names.some((name) => fallbacks.has(name));
   for (const { deployment } of chain) {
     const { group, kind, provider } = deployment;
     const isSpecial = classOf({ condition: 'context_length', status_code: 400 }, kind).special === 'context';
-    if (!isSpecial || (router.contextWindow !== null && hasList(router.contextWindow, group))) continue;
+    if (!isSpecial || (router.contextWindow !== null && hasList(router.contextWindow, group, first, '*'))) continue;
     const hasOrders = new Set(router.groups.get(group)!.flatMap(({ order }) => order ?? [])).size > 1;
-    if (!hasOrders && (router.contextWindow === null || !hasList(router.general, group))) continue;
+    if (!hasOrders && (router.contextWindow === null || !hasList(router.general, group, '*'))) continue;
     const usual = router.contextWindow === null ? 'skips the later orders of its group' : 'calls no fallbacks for it';
     const sentence = `If a prompt is too long for ${provider.name}, which has no context_window_fallbacks, LiteLLM 1.106.2, like the chain, ${usual}; 1.110.2 goes on as after any other failure.`;
     findings.add('too_long', 'context_window_fallbacks', sentence, { provider: provider.name, condition: 'context_length', loss: true });
