@@ -91,7 +91,7 @@ for (const store of stores) {
         [approval({ tool: 'drop', call_id: 'new' }), []],
         [approval({ call_id: 'c' }), []],
         [approval({ call_id: 'c', arguments: { amount: 2 } }), [['CALL_CHANGED', null]]],
-        [approval({ schema }), [['VALIDATION_ERROR', 'hitl.action.arguments.amount']]],
+        [approval({ schema }), [['VALIDATION_ERROR', 'action.arguments.amount']]],
         [approval({ arguments: 1 }), [['VALIDATION_ERROR', 'action.arguments']]],
         [approval({}, { parent_packet_id: '0197b5a6-8c3e-7f01-9a2b-000000000000' }), [['VALIDATION_ERROR', 'parent_packet_id']]],
         [approval({}, { parent_packet_id: parent.id }), [['LOOP_GUARD', null]]],
