@@ -334,15 +334,19 @@ for (const store of stores)
       await asking(service, { responder: 'Mia' });
       assert.equal((await linkTo(service, address)).url, '');
       assert.equal((await service.call('POST', '/people/DANA@example.com/resume')).status, 200);
-      assert.equal(await open(link), 200);
-      assert.equal((await service.call('POST', '/people/dana@example.com/release')).status, 200);
-      assert.equal(await open(link), 404, 'nobody has the name');
+      assert.equal(await open(link), 410, 'it ended with the suspension');
+      clock.turn(1);
+      const back = await signedIn(danasClaims);
+      const { body: later } = await back('POST', `/packets/${second}/answer-links`, { body: { responder: 'Mia' } });
+      assert.equal(await open(later), 200);
       await signedIn({ ...danasClaims, groups: ['none'] });
-      assert.equal(await open(link), 404, 'who may no longer manage vouches for nobody else');
+      assert.equal(await open(later), 404, 'who may no longer manage vouches for nobody else');
       const again = await signedIn(danasClaims);
-      assert.equal(await open(link), 200);
+      assert.equal(await open(later), 200);
       const { body: key } = await again('POST', '/keys', { body: { name: 'agent', scopes: ['read', 'work'] } });
       assert.deepEqual([key.responder, typeof key.key], [null, 'string'], 'a key is in no name unless the request names one');
+      assert.equal((await service.call('POST', '/people/dana@example.com/release')).status, 200);
+      assert.equal(await open(later), 404, 'nobody has the name');
     });
 
     test('is nobody by what a token would leave behind: it makes no link, key, push or subscription, and no channel of its has links [H566]', async (t) => {
