@@ -13,7 +13,7 @@ import { failures, healthyStreams, judge, type Model, streamFailures } from './s
 const router = await startSceneRouter();
 after(() => router.stop());
 
-const count = Number(process.env.GENERATED ?? (isFull ? 200 : 15));
+const count = Number(process.env.GENERATED ?? (isFull ? 200 : 40));
 const triedOfEach = 3;
 /** How long files are tried, in milliseconds; on a slow machine they are fewer. */
 const longestMs = isFull ? 150_000 : 60_000;
