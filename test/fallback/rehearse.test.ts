@@ -306,6 +306,19 @@ describe('A finding', () => {
   });
 });
 
+test('A rehearsal with outages in which no call should fail tests nothing: exit code 1 [F122]', () => {
+  const agreement = { prompts: 1, agreeing: 1, differing: 0, not_tested: 0, stray_calls: 0 };
+  const timeline = { rate_per_minute: 60, outages: [], seconds: [], only_last: [], first_back_s: null, cost: null };
+  const program = { label: 'LiteLLM', version: null, measured: [] };
+  const codeWith = (condition: Condition | null) => {
+    const expected = { served_by: 'claude', attempts: [{ provider: 'gpt-4o', condition }] };
+    const results = [{ ...testExample.results[0]!, expected, tested: true }];
+    const result = { ...testExample, status: 'completed' as const, verdict: 'pass' as const, timeline, agreement, results };
+    return exitCodeOf({ result, differences: [], program, notes: [] });
+  };
+  assert.deepEqual([codeWith(null), codeWith('server_error')], [1, 0]);
+});
+
 describe('A file of LiteLLM for a rehearsal', () => {
   const file = (deployments: [string, object][], more: object = {}) => ({
     model_list: deployments.map(([model_name, litellm_params]) => ({ model_name, litellm_params })),

@@ -12,12 +12,12 @@ const longestScene = 60;
 
 /**
  * The exit code of a rehearsal: 0 if all tested scenes agree, 1 for a difference that nothing explains and if none of the scenes
- * with a failure was tested, 3 if findings explain every difference.
+ * with a failure was tested, or no call met an outage, 3 if findings explain every difference.
  */
 export function exitCodeOf({ result, differences }: Rehearsed): 0 | 1 | 3 {
   if (result.timeline && result.agreement!.not_tested > 0) return 1;
   const failing = result.results.filter(({ expected }) => expected?.attempts.some(({ condition }) => condition !== null));
-  const isUntested = failing.length > 0 && failing.every(({ tested }) => tested === false);
+  const isUntested = failing.length === 0 ? Boolean(result.timeline) : failing.every(({ tested }) => tested === false);
   if (result.verdict !== 'differs' && result.status === 'completed') return isUntested ? 1 : 0;
   const isExplained = result.error === null && differences.length > 0 && differences.every(({ because }) => because.length > 0);
   return isExplained ? 3 : 1;

@@ -17,6 +17,9 @@ const toleranceMs = 1000;
 /** The most providers of a prompt for which it is open whether they are left out; of further ones the exact time decides. */
 const mostOpen = 3;
 
+/** The status of an answer. */
+const usualSuccess = 200;
+
 /** How many standard deviations the draws of a group may be from their mean, and one call more. */
 const mostDeviations = 4;
 
@@ -25,12 +28,14 @@ export interface MadeCall {
   readonly provider: string;
   readonly condition: Condition | null;
   readonly status_code: number | null;
+  /** Whether its failure is one of an outage; the chain expects no other one. */
+  readonly injected: boolean;
   readonly start: number;
   readonly end: number;
 }
 
-/** A failure at a provider, and the prompt whose call it was. */
-interface SeenFailure extends Pick<MadeCall, 'condition' | 'status_code' | 'end'> {
+/** How a call of a provider ended, and the prompt whose call it was. */
+interface SeenCall extends Pick<MadeCall, 'condition' | 'status_code' | 'injected' | 'end'> {
   readonly prompt: number;
   readonly provider: string;
   readonly retry_after_ms: number | null;
@@ -111,9 +116,9 @@ export class OutageComparison {
     return this.#hasFailed;
   }
 
-  /** Remembers a failure. They are told in the order in which they end. */
-  failed({ prompt, provider: name, condition, status_code, retry_after_ms, end }: SeenFailure): void {
-    this.#hasFailed = true;
+  /** Remembers how a call ended, if it failed. Calls are told in the order in which they end. */
+  ended({ prompt, provider: name, condition, status_code, injected, retry_after_ms, end }: SeenCall): void {
+    this.#hasFailed ||= injected;
     const { chain } = this.#engine;
     const provider = chain.providers.findIndex((one) => one.name === name);
     if (provider === -1 || condition === null) return;
@@ -161,9 +166,11 @@ export class OutageComparison {
       const made = calls[attempts.length];
       isShared &&= made !== undefined && this.#groupOf(made.provider) === this.#groupOf(provider.name);
       const fault = faultAt(position.provider, at);
-      const [condition, status_code] = isShared
-        ? [made!.condition, made!.status_code]
-        : [fault?.condition ?? null, fault?.status_code ?? null];
+      const [condition, status_code] = !isShared
+        ? [fault?.condition ?? null, fault?.status_code ?? null]
+        : made!.injected
+          ? [made!.condition, made!.status_code]
+          : [null, usualSuccess];
       at = isShared ? made!.end : at + (condition !== null && status_code === null && condition === 'timeout' ? provider.timeout_ms : 1);
       attempts.push({ provider: provider.name, condition });
       statuses.push(status_code);

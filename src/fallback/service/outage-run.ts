@@ -51,8 +51,8 @@ export class OutageRun {
       usualMs: 2 * worstCase(engine).latency_ms,
     });
     const calls = asked.attempts.map((attempt) => {
-      const { provider, condition, status_code, start_ms, latency_ms } = attempt;
-      return { provider, condition, status_code, start: start + start_ms, end: start + start_ms + latency_ms };
+      const { provider, condition, status_code, injected, start_ms, latency_ms } = attempt;
+      return { provider, condition, status_code, injected, start: start + start_ms, end: start + start_ms + latency_ms };
     });
     const { expected: said, agrees } = comparison.compare({ index, start, calls }, (expected) => outcomeOf(asked, expected, shape));
     rehearsal.count(index, agrees);

@@ -156,14 +156,11 @@ export class Rehearsal {
       this.#releases.delete(release);
       if (call.end !== null) return;
       call.end = this.#now();
-      const { condition, status_code } = call;
+      const { condition, status_code, injected } = call;
       const end = this.outages?.elapsed() ?? 0;
-      this.outages?.comparison.failed({
+      this.outages?.comparison.ended({
         prompt: prompt.index,
-        provider,
-        condition,
-        status_code,
-        end,
+        ...{ provider, condition, status_code, injected, end },
         retry_after_ms: fault?.retry_after_ms ?? null,
       });
     };

@@ -9,8 +9,8 @@ import { requestOf } from './chains.ts';
 
 const half = { allowed_fails: 0, window_ms: 30_000, seconds: 30 };
 
-/** A call of a provider: its name, with the failure if it fails. */
-type Made = string | readonly [string, Condition];
+/** A call of a provider: its name, with the failure if it fails, and whether that is of no outage. */
+type Made = string | readonly [string, Condition] | readonly [string, Condition, 'by itself'];
 
 /** Plays prompts at these seconds, each with its calls, and returns the comparison. */
 function compared(
@@ -28,17 +28,18 @@ function compared(
   const agree = prompts.map(([second, made], index) => {
     const start = second * 1000;
     const calls = made.map((one, place) => {
-      const [provider, condition] = typeof one === 'string' ? [one, null] : one;
+      const [provider, condition, cause] = typeof one === 'string' ? [one, null] : one;
       const at = start + place * 2;
       return {
         provider,
         condition,
         status_code: condition === null ? 200 : condition === 'rate_limit' ? 429 : 500,
+        injected: condition !== null && cause === undefined,
         start: at,
         end: at + 1,
       };
     });
-    for (const call of calls) if (call.condition !== null) comparison.failed({ ...call, prompt: index, retry_after_ms: null });
+    for (const call of calls) comparison.ended({ ...call, prompt: index, retry_after_ms: null });
     const served_by = calls.find(({ condition }) => condition === null)?.provider ?? null;
     const outcome = { attempts: calls, served_by, success: served_by !== null };
     return comparison.compare({ index, start, calls }, () => outcome).agrees;
@@ -96,6 +97,13 @@ describe('A prompt in an outage is compared with what the chain does after the f
     assert.deepEqual(sentences.length, 1);
     assert.match(sentences[0]!, /^At 10 s/);
     assert.deepEqual(compared([[10, [limited, limited, 'b']]], { chain: {} }).agree, [true]);
+  });
+
+  test('a failure that is of no outage is a difference, also if the gateway goes on as after one', () => {
+    const byItself: Made = ['a', 'server_error', 'by itself'];
+    const { agree, comparison } = compared([[10, [byItself, 'b']]], { chain: {} });
+    assert.deepEqual([agree, comparison.items.length, comparison.hasFailed], [[false], 1, false]);
+    assert.equal(compared([[10, [down, 'b']]]).comparison.hasFailed, true);
   });
 
   test('without a call while all providers are left out, a lost prompt agrees and a call differs', () => {

@@ -93,6 +93,24 @@ test('A scene in which a call should fail and none does tests nothing, and is co
   assert.deepEqual([agreeing, differing, not_tested], [0, 0, 1]);
 });
 
+test('Outages that no call has met test nothing, although other calls were answered or failed for another reason [F122]', () => {
+  const engine = createEngine(define(threeProviders));
+  const [first, second] = engine.chain.providers.map(({ name }) => name) as [string, string];
+  const outage = { provider: second, from_s: 0, to_s: 10, condition: 'server_error' as const };
+  const timeline = { rate_per_minute: 60, seconds: 10, outages: [outage] };
+  for (const [provider, untested] of [
+    [first, 1],
+    ['nobody', 1],
+    [second, 0],
+  ] as const) {
+    const rehearsal = new Rehearsal(engine, () => 0, { timeline });
+    rehearsal.begin(mark, { index: 0, scene, seed: 1, expected: { served_by: null, attempts: [] } });
+    rehearsal.answerCall({ provider, path: 'v1/chat/completions', body }, () => undefined).done();
+    rehearsal.count(0, true);
+    assert.equal(rehearsal.figures().agreement.not_tested, untested, provider);
+  }
+});
+
 test('What a rehearsal ends itself is told as its own doing, not as something that the gateway did [F102]', () => {
   const late = { condition: 'timeout', status_code: null, error: 'timeout' } as CallResult;
   const called = { provider: 'a', condition: 'server_error' } as Attempt;
