@@ -102,12 +102,13 @@ describe("LiteLLM's router leaves out models in outages as the imported chain sa
             provider: nameOf(host),
             condition: failed ? condition : null,
             status_code: failed ? status : 200,
+            injected: failed,
             start: at * 1000,
             end,
           };
         });
-        for (const call of made)
-          if (call.condition !== null) comparison.failed({ ...call, prompt, retry_after_ms: outage.retry_after_ms ?? null });
+        for (const [place, call] of made.entries())
+          comparison.ended({ ...call, prompt, call: place, retry_after_ms: outage.retry_after_ms ?? null });
         const served_by = answer === null ? null : made.find((call) => call.condition === null)!.provider;
         comparison.compare({ index: prompt, start: start * 1000, calls: made }, () => ({
           attempts: made,

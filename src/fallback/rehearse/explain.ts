@@ -19,9 +19,12 @@ export function explained(result: TestResult, findings: readonly Reason[], warni
   return (result.differences ?? []).map((difference) => {
     const isAbout = ({ detail, provider, condition }: Reason) =>
       concerns({ provider, condition }, difference) || (difference.condition === null && isAlways(detail, difference.provider));
-    // What is said of cool-downs as such is about no single failure.
+    // What is said of cool-downs as such is about no single failure; who is left out changes what is drawn as well.
     const isOfCooldowns = ({ kind, provider, condition }: Reason) =>
-      difference.kind === 'cooldown' && kind === 'cooldowns' && condition === null && [null, difference.provider].includes(provider);
+      (difference.kind === 'cooldown' || difference.kind === 'draws') &&
+      kind === 'cooldowns' &&
+      condition === null &&
+      [null, difference.provider].includes(provider);
     const because = all.filter((reason) => reason.loss && (isAbout(reason) || isOfCooldowns(reason))).map(({ detail }) => detail);
     return { difference, because: [...new Set(because)] };
   });

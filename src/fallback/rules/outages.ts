@@ -37,6 +37,8 @@ export interface MadeCall {
 /** How a call of a provider ended, and the prompt whose call it was. */
 interface SeenCall extends Pick<MadeCall, 'condition' | 'status_code' | 'injected' | 'end'> {
   readonly prompt: number;
+  /** Its place among the calls of the prompt. */
+  readonly call: number;
   readonly provider: string;
   readonly retry_after_ms: number | null;
 }
@@ -51,6 +53,7 @@ interface PlayedPrompt {
 /** A time in which a provider is left out, and the failure that began it. */
 interface CausedSpan extends OutSpan {
   readonly prompt: number;
+  readonly call: number;
   readonly condition: Condition;
 }
 
@@ -93,6 +96,8 @@ export class OutageComparison {
   readonly #spans: CausedSpan[] = [];
   readonly #known = new Map<string, Difference>();
   readonly #drawn = new Map<string, Drawn>();
+  /** The last failure of each provider, whether it is left out by it or not. */
+  readonly #lastFailures = new Map<string, Condition>();
   #hasFailed = false;
 
   constructor(engine: Engine, options: OutageOptions) {
@@ -117,16 +122,17 @@ export class OutageComparison {
   }
 
   /** Remembers how a call ended, if it failed. Calls are told in the order in which they end. */
-  ended({ prompt, provider: name, condition, status_code, injected, retry_after_ms, end }: SeenCall): void {
+  ended({ prompt, call, provider: name, condition, status_code, injected, retry_after_ms, end }: SeenCall): void {
     this.#hasFailed ||= injected;
     const { chain } = this.#engine;
     const provider = chain.providers.findIndex((one) => one.name === name);
     if (provider === -1 || condition === null) return;
+    this.#lastFailures.set(name, condition);
     const before = this.#memory[provider]!.until;
     this.#memory = afterFailure(chain, this.#memory, provider, { condition, status_code, retry_after_ms }, end);
     const { until } = this.#memory[provider]!;
     if (until !== null && until !== before && isLeftOut(this.#memory, provider, end))
-      this.#spans.push({ provider, from: end, to: until, prompt, condition });
+      this.#spans.push({ provider, from: end, to: until, prompt, call, condition });
   }
 
   /** Compares a prompt that has ended. `outcomeOf` says how it ended, beside what the chain says of it. */
@@ -157,14 +163,19 @@ export class OutageComparison {
     const { faultAt } = this.#options;
     const statuses: (number | null)[] = [];
     const attempts: Expected['attempts'] = [];
-    const isOut = (at: number) => (provider: number) => this.#isOut(provider, at, shifts, index);
+    const isOut =
+      (at: number, shared = 0) =>
+      (provider: number) =>
+        this.#isOut(provider, at, shifts, { prompt: index, shared });
     const position = firstPosition(this.#engine, isOut(chosen));
     if (position === undefined) return { expected: { served_by: null, attempts }, statuses };
     let at = start;
+    let shared = 0;
     for (let isShared = true; ; ) {
       const provider = chain.providers[position.provider]!;
       const made = calls[attempts.length];
       isShared &&= made !== undefined && this.#groupOf(made.provider) === this.#groupOf(provider.name);
+      if (isShared) shared += 1;
       const fault = faultAt(position.provider, at);
       const [condition, status_code] = !isShared
         ? [fault?.condition ?? null, fault?.status_code ?? null]
@@ -176,27 +187,32 @@ export class OutageComparison {
       statuses.push(status_code);
       if (condition === null) return { expected: { served_by: provider.name, attempts }, statuses };
       const failure = { condition, status_code, retry_after_ms: fault?.retry_after_ms ?? null };
-      const inputs = { random: () => 0.5, elapsed_ms: at - start, deadline_ms: null, isOut: isOut(at) };
+      const inputs = { random: () => 0.5, elapsed_ms: at - start, deadline_ms: null, isOut: isOut(at, shared) };
       const step = decide(this.#engine, position, failure, inputs);
       if (step.end !== null) return { expected: { served_by: null, attempts }, statuses };
       at += step.wait_ms;
     }
   }
 
-  /** Whether a provider is left out; the time of those in `shifts` is another one for it. */
-  #isOut(provider: number, at: number, shifts: ReadonlyMap<number, number>, prompt?: number): boolean {
+  /** Whether a provider is left out; the time of those in `shifts` is another one for it. What a prompt met in its `shared` calls so far, it knows at once, whatever the clock says. */
+  #isOut(provider: number, at: number, shifts: ReadonlyMap<number, number>, own?: { prompt: number; shared: number }): boolean {
     const seen = at + (shifts.get(provider) ?? 0);
-    // What a prompt has met itself, it knows at once.
-    return this.#spans.some((span) => span.provider === provider && seen < span.to && (span.prompt === prompt ? at : seen) >= span.from);
+    return this.#spans.some(
+      (span) => span.provider === provider && seen < span.to && (span.prompt === own?.prompt ? span.call < own.shared : seen >= span.from),
+    );
   }
 
   /** The first call of a provider that is left out, and was so when the gateway could choose it: at the start, or behind the call before. */
-  #strayed({ start: begin, calls }: PlayedPrompt, shifts: ReadonlyMap<number, number>): { call: number; span: CausedSpan } | undefined {
+  #strayed(
+    { index, start: begin, calls }: PlayedPrompt,
+    shifts: ReadonlyMap<number, number>,
+  ): { call: number; span: CausedSpan } | undefined {
     for (const [call, { provider: name, start }] of calls.entries()) {
       const provider = this.#indexOf(name);
       const shift = shifts.get(provider) ?? 0;
       const chosen = (calls[call - 1]?.end ?? begin) + shift;
-      const span = this.#spans.find((one) => one.provider === provider && chosen >= one.from && start + shift < one.to);
+      const isKnown = (one: CausedSpan) => (one.prompt === index ? one.call < call : chosen >= one.from);
+      const span = this.#spans.find((one) => one.provider === provider && isKnown(one) && start + shift < one.to);
       if (span !== undefined) return { call, span };
     }
     return undefined;
@@ -304,7 +320,7 @@ export class OutageComparison {
       const called = outcome.attempts.map(({ provider }) => provider);
       const did = called.length === 0 ? 'called nobody' : `called ${listed([...new Set(called)])}`;
       const provider = skipped ?? called[0]!;
-      const condition = this.#lastFailureOf(provider);
+      const condition = this.#lastFailures.get(provider) ?? null;
       const says = skipped === undefined ? 'the chain leaves out all providers' : `the chain calls ${skipped}, which is not left out`;
       const sentence = `${time}, ${says}; the gateway ${did}.`;
       this.#add(`not ${provider} ${condition}`, played, {
@@ -325,12 +341,6 @@ export class OutageComparison {
     const kind = at === Math.max(expected.attempts.length, outcome.attempts.length) ? 'end' : 'calls';
     for (const found of differencesFrom(at, expected, outcome, statusOf))
       this.#add(found.sentence, played, { ...found, kind, sentence: `${time}: ${found.sentence}` });
-  }
-
-  /** The failure by which a provider was last left out; null if it never was. */
-  #lastFailureOf(name: string): Condition | null {
-    const provider = this.#indexOf(name);
-    return this.#spans.findLast((span) => span.provider === provider)?.condition ?? null;
   }
 
   readonly #between = (expected: Expected, outcome: Outcome) => ({

@@ -235,6 +235,8 @@ async function sent(parts: GatewayRunDependencies, run: PromptRun, shape: Shape,
 interface Asked {
   /** The mark of its prompt. */
   readonly mark: string;
+  /** When it began, by the clock of the rehearsal. */
+  readonly begin: number;
   readonly attempts: Attempt[];
   readonly answer: CallResult;
   readonly received: Received;
@@ -254,8 +256,7 @@ export async function askGateway(
   random(bytes);
   const mark = bytes.toString('hex');
   const timeoutMs = Math.min(gateway.timeoutMs ?? Math.max(usualMs, leastTimeoutMs), deadlineMs ?? Number.POSITIVE_INFINITY);
-  rehearsal.begin(mark, { index, scene, seed, expected: said });
-  const begin = live.now();
+  const begin = rehearsal.begin(mark, { index, scene, seed, expected: said });
   const { provider, key, headers } = gateway;
   const prompt = shape.body === null ? marked(text, mark) : markedFiller(shape.body.length, mark);
   const receiving = new ReceivedAnswer(live.now);
@@ -272,7 +273,7 @@ export async function askGateway(
     error: answer.error,
     time_to_first_token_ms: receiving.firstContentAt === null ? null : rounded(receiving.firstContentAt - begin),
   });
-  return { mark, attempts, answer, received, elapsedMs, problem: problemOf(answer, attempts, timeoutMs, shape.stream) };
+  return { mark, begin, attempts, answer, received, elapsedMs, problem: problemOf(answer, attempts, timeoutMs, shape.stream) };
 }
 
 const servedBy = ({ answer, attempts }: Asked): string | null =>

@@ -23,6 +23,7 @@ export class OutageRun {
   readonly #begins: number[] = [];
   readonly #finished: FinishedPrompt[] = [];
   #run: PromptRun | undefined;
+  #usualMs: number | undefined;
 
   constructor(parts: GatewayRunDependencies, outages: RehearsedOutages) {
     this.#parts = parts;
@@ -37,19 +38,17 @@ export class OutageRun {
     const { request, comparison } = outages;
     const { index, engine, signal } = run;
     this.#run ??= run;
+    this.#usualMs ??= 2 * worstCase(engine).latency_ms;
     // What the chain says is simulated before the clock starts.
     await this.#predicted.play(run, prompts);
     const planned = startOf(request, index);
     const early = planned - outages.elapsed();
     if (early > 0) await pauseFor(early, signal);
     signal.throwIfAborted();
-    const start = outages.elapsed();
-    this.#begins[index] = start;
     const shape = run.scene.shape ?? plainShape;
-    const asked = await askGateway(this.#parts, run, shape, {
-      said: { served_by: null, attempts: [] },
-      usualMs: 2 * worstCase(engine).latency_ms,
-    });
+    const asked = await askGateway(this.#parts, run, shape, { said: { served_by: null, attempts: [] }, usualMs: this.#usualMs });
+    const start = outages.since(asked.begin);
+    this.#begins[index] = start;
     const calls = asked.attempts.map((attempt) => {
       const { provider, condition, status_code, injected, start_ms, latency_ms } = attempt;
       return { provider, condition, status_code, injected, start: start + start_ms, end: start + start_ms + latency_ms };

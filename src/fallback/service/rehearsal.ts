@@ -51,6 +51,8 @@ export interface RehearsedOutages {
   readonly comparison: OutageComparison;
   /** The time since the first prompt, in milliseconds. */
   elapsed(): number;
+  /** The time from the first prompt to one of the clock. */
+  since(time: number): number;
 }
 
 /** Whether a gateway did in a prompt what the chain says, and whether that tests something. */
@@ -123,9 +125,11 @@ export class Rehearsal {
     };
   }
 
-  /** Begins a prompt, whose calls carry `mark`. */
-  begin(mark: string, prompt: Pick<OpenPrompt, 'index' | 'scene' | 'seed' | 'expected'>): void {
-    this.#open.set(mark, { ...prompt, begin: this.#now(), calls: [], counts: new Map() });
+  /** Begins a prompt, whose calls carry `mark`; returns the time, from which those of its calls are counted. */
+  begin(mark: string, prompt: Pick<OpenPrompt, 'index' | 'scene' | 'seed' | 'expected'>): number {
+    const begin = this.#now();
+    this.#open.set(mark, { ...prompt, begin, calls: [], counts: new Map() });
+    return begin;
   }
 
   /** Decides what a fake provider does with a call. `release` ends the exchange early, when the rehearsal is over. */
@@ -150,17 +154,16 @@ export class Rehearsal {
     const counted = this.#groups.get(provider) ?? provider;
     const nth = prompt.counts.get(counted) ?? 0;
     prompt.counts.set(counted, nth + 1);
-    prompt.calls.push(call);
+    const place = prompt.calls.push(call) - 1;
     this.#releases.add(release);
     const done = (fault?: InjectedFault) => {
       this.#releases.delete(release);
       if (call.end !== null) return;
       call.end = this.#now();
       const { condition, status_code, injected } = call;
-      const end = this.outages?.elapsed() ?? 0;
       this.outages?.comparison.ended({
-        prompt: prompt.index,
-        ...{ provider, condition, status_code, injected, end },
+        ...{ prompt: prompt.index, call: place, provider, condition, status_code, injected },
+        end: this.outages.since(call.end),
         retry_after_ms: fault?.retry_after_ms ?? null,
       });
     };
@@ -324,11 +327,12 @@ function outagesFor(
   options: Pick<RehearsalRun, 'weights'> & { readonly groups: Groups },
 ): RehearsedOutages {
   let begin: number | undefined;
-  const elapsed = () => {
-    begin ??= now();
-    return now() - begin;
+  const since = (time: number) => {
+    begin ??= time;
+    return time - begin;
   };
-  return { request, comparison: new OutageComparison(engine, { ...options, faultAt: outagesOf(engine.chain, request) }), elapsed };
+  const comparison = new OutageComparison(engine, { ...options, faultAt: outagesOf(engine.chain, request) });
+  return { request, comparison, since, elapsed: () => since(now()) };
 }
 
 const answered = (reaction: FakeReaction): FakeExchange => ({ reaction, latencyMs: 0, done: () => undefined });

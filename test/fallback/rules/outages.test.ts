@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import type { ChainRequest, Condition } from '../../../src/fallback/model/chain.ts';
+import { testExample } from '../../../src/fallback/model/test.ts';
+import { explained } from '../../../src/fallback/rehearse/explain.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { OutageComparison } from '../../../src/fallback/rules/outages.ts';
+import { importChain } from '../../../src/fallback/rules/targets/import.ts';
 import { requestOf } from './chains.ts';
 
 const half = { allowed_fails: 0, window_ms: 30_000, seconds: 30 };
@@ -19,7 +22,8 @@ function compared(
     chain = { cooldown: half },
     groups = new Map(),
     weights,
-  }: { chain?: Partial<ChainRequest>; groups?: Map<string, string>; weights?: Map<string, number> } = {},
+    lateMs = 0,
+  }: { chain?: Partial<ChainRequest>; groups?: Map<string, string>; weights?: Map<string, number>; lateMs?: number } = {},
 ) {
   const engine = createEngine(
     define({ ...requestOf(3, [{ condition: 'rate_limit', action: 'retry', max_retries: 1, wait_ms: 0 }]), ...chain }),
@@ -39,7 +43,8 @@ function compared(
         end: at + 1,
       };
     });
-    for (const call of calls) comparison.ended({ ...call, prompt: index, retry_after_ms: null });
+    for (const [call, one] of calls.entries())
+      comparison.ended({ ...one, prompt: index, call, end: one.end + lateMs, retry_after_ms: null });
     const served_by = calls.find(({ condition }) => condition === null)?.provider ?? null;
     const outcome = { attempts: calls, served_by, success: served_by !== null };
     return comparison.compare({ index, start, calls }, () => outcome).agrees;
@@ -97,6 +102,12 @@ describe('A prompt in an outage is compared with what the chain does after the f
     assert.deepEqual(sentences.length, 1);
     assert.match(sentences[0]!, /^At 10 s/);
     assert.deepEqual(compared([[10, [limited, limited, 'b']]], { chain: {} }).agree, [true]);
+    // Also if the call is seen to end when the next one has begun already.
+    assert.deepEqual(compared([[10, [limited, 'b']]], { lateMs: 3 }).agree, [true]);
+    assert.deepEqual(compared([[10, [limited, limited, 'b']]], { lateMs: 3 }).agree, [false]);
+    // What is only met by the second call is not known behind the first.
+    const second = { chain: { cooldown: { ...half, allowed_fails: 1 } } };
+    assert.deepEqual(compared([[10, [limited, limited, 'b']]], second).agree, [true]);
   });
 
   test('a failure that is of no outage is a difference, also if the gateway goes on as after one', () => {
@@ -135,5 +146,27 @@ describe('A prompt in an outage is compared with what the chain does after the f
     assert.deepEqual(compared(drawn(9), { groups, weights }).sentences, []);
     const left = compared([[10, [down, 'b']], ...Array.from({ length: 20 }, (_, second) => [12 + second, ['b']] as const)], { groups });
     assert.deepEqual(left.sentences, []);
+  });
+
+  test('cool-downs that the chain does not have, because LiteLLM has them by default, are explained by the finding about them [F126]', () => {
+    const model = (name: string) => ({ model_name: 'm', litellm_params: { model: `openai/${name}` }, model_info: { display_name: name } });
+    const value = { model_list: ['a', 'b', 'c'].map(model) };
+    const { findings } = importChain({ format: 'litellm', value });
+    const groups = new Map(['a', 'b', 'c'].map((name) => [name, 'm']));
+    const because = (prompts: Parameters<typeof compared>[0], options: Parameters<typeof compared>[1]) => {
+      const { comparison } = compared(prompts, { ...options, chain: {} });
+      return explained({ ...testExample, differences: comparison.items }, findings, []).map(({ difference, because: all }) => [
+        difference.kind,
+        all.some((detail) => detail.includes('A chain has no such rules')),
+      ]);
+    };
+    const out = [
+      [10, [down, 'b']],
+      [12, ['b']],
+    ] as const;
+    assert.deepEqual(because(out, {}), [['cooldown', true]]);
+    assert.deepEqual(because([[12, ['b']]], {}), [['calls', false]]);
+    const drawn = Array.from({ length: 100 }, (_, second) => [second, [second % 2 === 0 ? 'b' : 'c']] as const);
+    assert.deepEqual(because(drawn, { groups }), [['draws', true]]);
   });
 });

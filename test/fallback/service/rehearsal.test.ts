@@ -111,6 +111,24 @@ test('Outages that no call has met test nothing, although other calls were answe
   }
 });
 
+test('The calls of a prompt and the cool-downs after them have the same times [F123]', () => {
+  const engine = createEngine(define({ ...threeProviders, cooldown: { allowed_fails: 0, window_ms: 30_000, seconds: 30 } }));
+  const provider = engine.chain.providers[0]!.name;
+  const timeline = { rate_per_minute: 60, seconds: 10, outages: [{ provider, from_s: 0, to_s: 10, condition: 'server_error' as const }] };
+  let time = 1000;
+  // Each reading of the clock is another time.
+  const rehearsal = new Rehearsal(engine, () => (time += 7), { timeline });
+  const outages = rehearsal.outages!;
+  outages.elapsed();
+  const start = outages.since(rehearsal.begin(mark, { index: 0, scene, seed: 1, expected: { served_by: null, attempts: [] } }));
+  rehearsal.answerCall({ provider, path: 'v1/chat/completions', body }, () => undefined).done();
+  const [call] = rehearsal.end(mark);
+  assert.deepEqual(
+    outages.comparison.outs.map(({ from }) => from),
+    [start + call!.start_ms + call!.latency_ms],
+  );
+});
+
 test('What a rehearsal ends itself is told as its own doing, not as something that the gateway did [F102]', () => {
   const late = { condition: 'timeout', status_code: null, error: 'timeout' } as CallResult;
   const called = { provider: 'a', condition: 'server_error' } as Attempt;
