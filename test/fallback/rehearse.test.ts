@@ -7,7 +7,7 @@ import { type Condition, conditions } from '../../src/fallback/model/chain.ts';
 import { testExample } from '../../src/fallback/model/test.ts';
 import { explained } from '../../src/fallback/rehearse/explain.ts';
 import { filledIn, RehearsalError, startProgram, wordsOf } from '../../src/fallback/rehearse/program.ts';
-import { exitCodeOf } from '../../src/fallback/rehearse/report.ts';
+import { exitCodeOf, reportOf } from '../../src/fallback/rehearse/report.ts';
 import { importChain } from '../../src/fallback/rules/targets/import.ts';
 import { redirectFile } from '../../src/fallback/rules/targets/litellm/own-file.ts';
 import { redirectFile as redirectPortkey } from '../../src/fallback/rules/targets/portkey/own-file.ts';
@@ -307,7 +307,7 @@ describe('A finding', () => {
 });
 
 test('A rehearsal with outages in which no call should fail tests nothing: exit code 1 [F122]', () => {
-  const agreement = { prompts: 1, agreeing: 1, differing: 0, not_tested: 0, stray_calls: 0 };
+  const agreement = { prompts: 1, agreeing: 1, differing: 0, not_tested: 0, sent_again: 0, stray_calls: 0 };
   const timeline = { rate_per_minute: 60, outages: [], seconds: [], only_last: [], first_back_s: null, cost: null };
   const program = { label: 'LiteLLM', version: null, measured: [] };
   const codeWith = (condition: Condition | null) => {
@@ -317,6 +317,17 @@ test('A rehearsal with outages in which no call should fail tests nothing: exit 
     return exitCodeOf({ result, differences: [], program, notes: [] });
   };
   assert.deepEqual([codeWith(null), codeWith('server_error')], [1, 0]);
+});
+
+test('The report of a rehearsal says how many scenes agreed only when sent again [F118]', () => {
+  const agreement = { prompts: 9, agreeing: 9, differing: 0, not_tested: 0, sent_again: 2, stray_calls: 0 };
+  const program = { label: 'LiteLLM', version: null, measured: [] };
+  const lines = (sent_again: number) =>
+    reportOf({ result: { ...testExample, results: [], agreement: { ...agreement, sent_again } }, differences: [], program, notes: [] })
+      .split('\n')
+      .slice(-2);
+  assert.deepEqual(lines(2), ['2 scenes agreed only when sent again.', 'All 9 scenes agree.']);
+  assert.deepEqual(lines(0), ['', 'All 9 scenes agree.']);
 });
 
 describe('A file of LiteLLM for a rehearsal', () => {

@@ -53,6 +53,7 @@ export const Agreement = described('How far the gateway does what the chain says
   agreeing: count('The prompts in which the gateway called the same providers in the same order as often, with the same end.'),
   differing: count('The prompts in which it did something else.'),
   not_tested: count('The prompts in which a call should have failed, and the gateway made none that did: they test nothing.'),
+  sent_again: count('The prompts that only agreed when they were sent again, as they may be if time decides about them.'),
   stray_calls: count('Calls of the fake providers that belong to no prompt.'),
 });
 export type Agreement = Static<typeof Agreement>;

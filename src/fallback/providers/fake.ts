@@ -1,9 +1,11 @@
+import { readJson } from '../../kit/json.ts';
 import type { Condition } from '../model/chain.ts';
 import type { Endpoint } from '../model/request.ts';
 import { ofStream } from '../rules/conditions.ts';
 import type { InjectedFault } from '../rules/plan.ts';
 import { errorOf } from '../rules/provider-errors.ts';
 import type { Refusal } from '../rules/published-params.ts';
+import { argumentsFor, toolOf } from '../rules/shapes.ts';
 import { type StreamFault, shownParts } from '../rules/stream-faults.ts';
 import { answerForms } from './fake-events.ts';
 
@@ -148,4 +150,26 @@ export function fakeOperation(path: string): Endpoint | 'models' | undefined {
   if (/^(?:v1\/)?messages$/.test(path)) return 'messages';
   if (/^(?:openai\/)?(?:v1\/)?responses$/.test(path)) return 'responses';
   return /^(?:v1\/)?models$/.test(path) ? 'models' : undefined;
+}
+
+/** The fields of a request that decide its answer. A body that is not a JSON object has none. */
+export function fakeRequestOf(text: string): Pick<FakeCall, 'model' | 'stream' | 'tool'> & { body: Record<string, unknown> } {
+  const body = objectIn(text);
+  const { model, stream, tools, tool_choice: choice } = body;
+  const tool = Array.isArray(tools) && choice !== 'none' ? tools.map(toolOf).find((one) => one !== undefined) : undefined;
+  return {
+    body,
+    model: typeof model === 'string' ? model : '',
+    stream: stream === true,
+    tool: tool === undefined ? null : { name: tool.name, arguments: argumentsFor(tool.parameters) },
+  };
+}
+
+function objectIn(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = readJson(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
 }

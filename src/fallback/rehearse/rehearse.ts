@@ -261,7 +261,7 @@ async function startService(
   });
   const service = await createFallback(settings, {
     environment,
-    rehearsal: { ...rehearsed, ...(keepState ? { atOnce: 1 } : {}), ...(token === undefined ? {} : { token }) },
+    rehearsal: { ...rehearsed, ...(keepState ? { atOnce: 1, keepsState: true } : {}), ...(token === undefined ? {} : { token }) },
   });
   const origin = await service.start().catch(async (error: NodeJS.ErrnoException) => {
     await service.stop();

@@ -32,7 +32,7 @@ export function reportOf({ result, program, differences, notes }: Rehearsed): st
     : withTwins(results.map(rowOf)).map(({ answer, cells: [same, ...cells] }) => [same!, ...(isMixed ? [answer] : []), ...cells]);
   const titles = timeline ? ['second'] : [...(isMixed ? ['answer'] : []), 'scene'];
   const what = timeline ? 'prompt' : 'scene';
-  const { prompts, agreeing, differing, not_tested, stray_calls } = agreement!;
+  const { prompts, agreeing, differing, not_tested, sent_again, stray_calls } = agreement!;
   const whole = prompts === 1 ? `The ${what} agrees.` : `All ${prompts} ${what}s agree.`;
   const parts = `${agreeing} of ${plural(prompts, what)} ${agreeing === 1 ? 'agrees' : 'agree'}, ${differing} ${differing === 1 ? 'differs' : 'differ'}${not_tested === 0 ? '.' : `, ${not_tested} ${not_tested === 1 ? 'was' : 'were'} not tested, because no call failed.`}`;
   const total = differing === 0 && not_tested === 0 ? whole : parts;
@@ -48,6 +48,7 @@ export function reportOf({ result, program, differences, notes }: Rehearsed): st
       ...because.map((detail) => `    explained: ${detail}`),
     ]),
     ...(stray_calls > 0 ? [`${plural(stray_calls, 'call')} of the fake providers belonged to no ${what}.`] : []),
+    ...(sent_again > 0 ? [`${plural(sent_again, what)} agreed only when sent again.`] : []),
     ...notes,
     ...measurement(program),
     total,

@@ -110,6 +110,8 @@ export interface GatewayRunDependencies {
   rehearsal: Rehearsal;
   live: Pick<LiveDependencies, 'outgoing' | 'clock' | 'now'>;
   random: RandomSource;
+  /** Whether the gateway remembers failures, so that a scene that is sent again would meet its own. */
+  keepsState: boolean;
 }
 
 /** Returns a function that runs a prompt through a gateway, and compares its calls with what the chain says. */
@@ -194,9 +196,11 @@ async function played(parts: GatewayRunDependencies, again: OneByOne, run: Promp
   const mayBeSlow = (elapsed: number) => elapsed > lateMs || run.scene.faults.some(isTimed);
   const send = () => sent(parts, run, shape, expected);
   let one = await send();
-  for (let tries = 1; tries < mostTries && !one.agrees && mayBeSlow(one.elapsed); tries += 1) {
+  const most = parts.keepsState ? 1 : mostTries;
+  for (let tries = 1; tries < most && !one.agrees && !one.isEnded && mayBeSlow(one.elapsed); tries += 1) {
     rehearsal.forget(one.mark);
     one = await again.next(send);
+    if (one.agrees) rehearsal.countAgain();
   }
   return one.finish();
 }
@@ -207,6 +211,8 @@ interface Sent {
   readonly agrees: boolean;
   /** How long the gateway took, in milliseconds. */
   readonly elapsed: number;
+  /** Whether the rehearsal ended it, since there was no answer in time: another try would take as long. */
+  readonly isEnded: boolean;
   /** Records the comparison with what the chain says. */
   readonly finish: () => FinishedPrompt;
 }
@@ -227,8 +233,9 @@ async function sent(parts: GatewayRunDependencies, run: PromptRun, shape: Shape,
       ...rehearsal.compare(index, said, outcome, statusOf),
     });
   };
-  const { mark, elapsedMs: elapsed } = asked;
-  return { mark, agrees: outcome.fault === null && rehearsal.agrees(said, outcome), elapsed, finish };
+  const { mark, elapsedMs: elapsed, answer } = asked;
+  const isEnded = answer.condition === 'timeout' && answer.status_code === null;
+  return { mark, agrees: outcome.fault === null && rehearsal.agrees(said, outcome), elapsed, isEnded, finish };
 }
 
 /** What a gateway did with a prompt. */

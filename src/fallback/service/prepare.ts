@@ -44,6 +44,8 @@ export interface PrepareDependencies {
 export interface RehearsalOptions {
   /** How many prompts run at a time. */
   atOnce: number;
+  /** Whether the gateway remembers the failures of earlier prompts; then none is sent again. */
+  keepsState?: boolean;
   /** The balanced groups of the gateway, whose providers may stand for one another. */
   groups: Groups;
   /** How often a provider is drawn in its group, in proportion to the others; 1 if it is not listed. */
@@ -154,11 +156,11 @@ async function rehearsalParts(stored: Chain, request: TestRequest, origin: strin
     ...live,
     config: parts.rehearsal.config,
   });
-  const { groups, weights, atOnce } = parts.rehearsal;
+  const { groups, weights, atOnce, keepsState = false } = parts.rehearsal;
   const timeline = request.timeline ?? undefined;
   const rehearsal = new Rehearsal(engine, live.now, { groups, ...(weights && { weights }), ...(timeline && { timeline }) });
   const common = { chain, engine, plan, assumptions: left.map(leftOutSentence), rehearsing: { token, rehearsal } };
-  const toGateway = { gateway, rehearsal, live, random };
+  const toGateway = { gateway, rehearsal, live, random, keepsState };
   if (rehearsal.outages === undefined) return { ...common, run: { transport: instantSimulation, atOnce, play: gatewayRun(toGateway) } };
   const run = { transport: instantSimulation, atOnce: maxOpenPrompts };
   return { ...common, run, timeline: new OutageRun(toGateway, rehearsal.outages) };

@@ -1,9 +1,17 @@
-import { readJson } from '../../kit/json.ts';
 import { type ChainDefinition, maxProviders } from '../model/chain.ts';
 import type { Agreement, Difference, Expected } from '../model/rehearsal.ts';
 import type { Attempt } from '../model/test.ts';
 import type { TimelineRequest } from '../model/timeline.ts';
-import { type FakeCall, type FakeReaction, fakeModels, fakeOperation, fakeReaction, fakeRefusal, fakeUnknown } from '../providers/fake.ts';
+import {
+  type FakeCall,
+  type FakeReaction,
+  fakeModels,
+  fakeOperation,
+  fakeReaction,
+  fakeRefusal,
+  fakeRequestOf,
+  fakeUnknown,
+} from '../providers/fake.ts';
 import { ofStream } from '../rules/conditions.ts';
 import { type Engine, matchingRule } from '../rules/engine.ts';
 import { playedKind } from '../rules/kinds.ts';
@@ -11,7 +19,6 @@ import { OutageComparison } from '../rules/outages.ts';
 import { faultAt, type InjectedFault, outagesOf, type Scene } from '../rules/plan.ts';
 import { refusalOf } from '../rules/published-params.ts';
 import { agrees, Differences, failuresOfGroup, type Groups, isTested, marksIn, type Outcome } from '../rules/rehearsal.ts';
-import { argumentsFor, toolOf } from '../rules/shapes.ts';
 
 /** The most calls of the fake providers of a chain at a time. */
 export const maxFakeCalls = 64;
@@ -92,6 +99,7 @@ export class Rehearsal {
   readonly #late = new Map<string, LateCalls>();
   readonly #differing = new Set<number>();
   #untested = 0;
+  #sentAgain = 0;
   /** Ends calls in progress. */
   readonly #releases = new Set<() => void>();
   #prompts = 0;
@@ -135,7 +143,7 @@ export class Rehearsal {
   /** Decides what a fake provider does with a call. `release` ends the exchange early, when the rehearsal is over. */
   answerCall({ provider, path, body }: FakeRequest, release: () => void): FakeExchange {
     const operation = fakeOperation(path);
-    const request = requestOf(body);
+    const request = fakeRequestOf(body);
     const { model } = request;
     const endpoint = operation === 'models' ? 'chat' : (operation ?? 'chat');
     const called = this.chain.providers.find(({ name }) => name === provider);
@@ -240,6 +248,11 @@ export class Rehearsal {
     });
   }
 
+  /** Counts a prompt that only agreed when it was sent again. */
+  countAgain(): void {
+    this.#sentAgain += 1;
+  }
+
   /** Counts no further call of a prompt that is over, since it is sent again. */
   forget(mark: string): void {
     this.#closed.set(mark, null);
@@ -301,6 +314,7 @@ export class Rehearsal {
       agreeing: Math.max(this.#prompts - differing - untested, 0),
       differing,
       not_tested: untested,
+      sent_again: this.#sentAgain,
       stray_calls: this.#strayCalls,
     };
     return { agreement, differences: [...(comparison?.items ?? []), ...this.#differences.items, ...late] };
@@ -354,28 +368,6 @@ function lateDifference(provider: string, { calls, prompts }: LateCalls): Differ
 }
 
 const rounded = (ms: number) => Math.round(Math.max(ms, 0) * 100) / 100;
-
-/** The fields of a request that decide its answer. A body that is not a JSON object has none. */
-function requestOf(text: string): Pick<FakeCall, 'model' | 'stream' | 'tool'> & { body: Record<string, unknown> } {
-  const body = objectIn(text);
-  const { model, stream, tools, tool_choice: choice } = body;
-  const tool = Array.isArray(tools) && choice !== 'none' ? tools.map(toolOf).find((one) => one !== undefined) : undefined;
-  return {
-    body,
-    model: typeof model === 'string' ? model : '',
-    stream: stream === true,
-    tool: tool === undefined ? null : { name: tool.name, arguments: argumentsFor(tool.parameters) },
-  };
-}
-
-function objectIn(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = readJson(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
 
 /** The rehearsals that run on this instance. */
 export class Rehearsals {

@@ -89,6 +89,7 @@ describe('A rehearsal', () => {
       agreeing: result.prompt_count,
       differing: 0,
       not_tested: 0,
+      sent_again: 0,
       stray_calls: 0,
     });
     assert.equal(result.error, null);
@@ -310,8 +311,35 @@ describe('A rehearsal', () => {
     ] as const) {
       const { id, gateway } = await rehearsed(t, 'gives up its first call', limits(timeout));
       const { agreement, results, attempts_total } = await rehearse(id, gateway, { preset: 'healthy', prompt_count: 1 });
-      assert.deepEqual([agreement!.differing, gateway.seen.length, attempts_total], [differing, sent, 1]);
+      assert.deepEqual(
+        [agreement!.differing, agreement!.sent_again, gateway.seen.length, attempts_total],
+        [differing, 1 - differing, sent, 1],
+      );
       assert.equal(results[0]!.served_by, differing === 0 ? 'gpt-4o' : 'claude');
+    }
+  });
+
+  test('sends no scene again that it ended itself, and none if the gateway keeps its state [F118]', async (t) => {
+    // A cut behind content is a matter of time.
+    const plan = { faults: [{ provider: 'gpt-4o', after_chunks: 1 }], request: { stream: true }, prompt_count: 1 };
+    const { id } = await createChain(service, { name: 'ended', providers, fallback_rules: rules });
+    const hanging = await startProvider(t, () => undefined);
+    const ended = await rehearse(id, { url: hanging.base }, { ...plan, gateway: { timeout_ms: 50 } });
+    assert.deepEqual([ended.agreement!.differing, hanging.seen.length], [1, 1]);
+    const keeping = await startFallback(t, {
+      flags: { allowLive: 'true' },
+      environment: { SERVICE_LIVE_ALLOW: '127.0.0.1' },
+      dependencies: { rehearsal: { keepsState: true } },
+    });
+    const kept = await createChain(keeping, { name: 'kept', providers, fallback_rules: rules });
+    for (const [on, chain, sent] of [
+      [keeping, kept.id, 1],
+      [service, id, 3],
+    ] as const) {
+      const failing = await startProvider(t, status(500));
+      const body = { mode: 'rehearsal', gateway: { url: failing.base }, seed: 1, ...plan };
+      const { body: result } = await on.call('POST', `/chains/${chain}/test`, { body });
+      assert.deepEqual([result.agreement.differing, result.agreement.sent_again, failing.seen.length], [1, 0, sent]);
     }
   });
 
@@ -415,7 +443,7 @@ describe('A rehearsal', () => {
     assert.deepEqual([plan.status, plan.body.mode, hanging.seen.length], [200, 'rehearsal', 0]);
     const started = await service.call('POST', `/chains/${id}/test`, { body, headers: { prefer: 'respond-async' } });
     assert.equal(started.status, 202);
-    assert.deepEqual(started.body.agreement, { prompts: 0, agreeing: 0, differing: 0, not_tested: 0, stray_calls: 0 });
+    assert.deepEqual(started.body.agreement, { prompts: 0, agreeing: 0, differing: 0, not_tested: 0, sent_again: 0, stray_calls: 0 });
     const second = await service.call('POST', `/chains/${id}/test`, { body });
     assert.deepEqual([second.status, second.body.code], [409, 'CONFLICT']);
     const ended = await service.call('DELETE', `/test-results/${started.body.id}`);

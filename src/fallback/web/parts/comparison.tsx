@@ -19,13 +19,14 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
   );
   const isMixed = new Set(results.map(({ request }) => request?.stream)).size > 1;
   if (agreement === undefined) return null;
-  const { prompts, agreeing, not_tested, stray_calls } = agreement;
+  const { prompts, agreeing, not_tested, sent_again, stray_calls } = agreement;
   return (
     <>
       <Panel title="Differences">
         <p>
           {agreeing} of {counted(prompts, 'scene')} {agreeing === 1 ? 'agrees' : 'agree'}.
           {not_tested === 0 ? '' : ` ${counted(not_tested, 'scene')} tested nothing, because no call failed.`}
+          {sent_again === 0 ? '' : ` ${counted(sent_again, 'scene')} agreed only when sent again.`}
           {stray_calls === 0 ? '' : ` ${counted(stray_calls, 'call')} of the fake providers belonged to no scene.`}
         </p>
         {differences.length === 0 ? null : (

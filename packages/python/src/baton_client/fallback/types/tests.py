@@ -429,6 +429,10 @@ class Agreement(TypedDict):
     """The prompts in which a call should have failed, and the gateway made none that did: they
     test nothing.
     """
+    sent_again: int
+    """The prompts that only agreed when they were sent again, as they may be if time decides
+    about them.
+    """
     stray_calls: int
     """Calls of the fake providers that belong to no prompt."""
 
