@@ -23,6 +23,7 @@ import { defaultGrants } from './rules/key-grants.ts';
 import { createAccess } from './service/access.ts';
 import { createChainService } from './service/chains.ts';
 import { createExportService } from './service/exports.ts';
+import { maxOpenPrompts } from './service/outage-run.ts';
 import type { RehearsalOptions } from './service/prepare.ts';
 import { Rehearsals } from './service/rehearsal.ts';
 import { createRehearsalTokens } from './service/rehearsal-tokens.ts';
@@ -255,5 +256,8 @@ function createProviderCalls(
 ): { outgoing: Outgoing; urlProblem: (url: string) => Promise<string | undefined> } {
   const allow = parseAllowList(liveAllow);
   const guard = createGuard({ allow, setting: 'SERVICE_LIVE_ALLOW', plainHttp: true, ...(resolve === undefined ? {} : { resolve }) });
-  return { outgoing: new Outgoing({ guard, tracer, ...(ca === undefined ? {} : { ca }) }), urlProblem: (url) => guard.problem(url) };
+  return {
+    outgoing: new Outgoing({ guard, tracer, connectionsPerOrigin: maxOpenPrompts, ...(ca === undefined ? {} : { ca }) }),
+    urlProblem: (url) => guard.problem(url),
+  };
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { after, before, describe, type TestContext, test } from 'node:test';
 
 import type { TestResult } from '../../../src/fallback/model/test.ts';
@@ -230,6 +231,20 @@ describe('A rehearsal', () => {
       found!.sentence,
       /^At [0-3](\.\d)? s, the gateway called gpt-4o, which the chain leaves out until 6[0-3](\.\d)? s since its auth_error at [0-3](\.\d)? s\.$/,
     );
+  });
+
+  test('with outages has a connection for each of the 64 prompts that may be open [F122]', async (t) => {
+    const { id } = await createChain(service, { name: 'many', providers, fallback_rules: rules });
+    const waiting = new Set<ServerResponse>();
+    let most = 0;
+    const gateway = await startProvider(t, (response) => {
+      most = Math.max(most, waiting.add(response).size);
+      response.on('close', () => waiting.delete(response));
+      if (most === 64) for (const one of waiting) one.writeHead(500).end();
+    });
+    const timeline = { rate_per_minute: 6000, seconds: 1, outages: [] };
+    await rehearse(id, { url: gateway.base }, { timeline, gateway: { timeout_ms: 5_000 } });
+    assert.equal(most, 64);
   });
 
   test('with outages of conditions of streams needs a stream, and prompts of several shapes are used in turn [F122]', async (t) => {
