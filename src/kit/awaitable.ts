@@ -22,12 +22,15 @@ export function rethrow(error: unknown): void {
 /** Resolves after `ms` milliseconds; with a signal, also when that aborts. */
 export const pauseFor = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener('abort', () => {
+    const end = () => {
       clearTimeout(timer);
+      // A signal may outlive many pauses.
+      signal?.removeEventListener('abort', end);
       resolve();
-    });
-    if (signal?.aborted) resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+    if (signal?.aborted) end();
   });
 
 /** Resolves when the work has ended, whatever became of it, or after `ms` milliseconds. */

@@ -1,3 +1,4 @@
+import { pauseFor } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { invalid, ServiceError } from '../../kit/errors.ts';
 import type { HandlerContext } from '../../kit/http/exchange.ts';
@@ -56,8 +57,9 @@ export function mountMcp({ mount, call, load, streams, views, occurrences, subsc
         subscribe: subscriptions.subscribe.bind(undefined, caller),
         unsubscribe: subscriptions.unsubscribe.bind(undefined, caller),
       };
-      const session = { events, grantable: caller.grantable, call: callApi, packet, ...agentBehind(context, query.agent_id), now: clock };
-      const request = { headers, body, signal, session };
+      const agent = agentBehind(context, query.agent_id);
+      const session = { events, grantable: caller.grantable, call: callApi, packet, ...agent, signal, now: clock, pause: pauseFor };
+      const request = { headers, body, session };
       if (ended !== undefined) return answerInStream(endpoint, request, { streams, ended });
       return written(await endpoint.answer(request));
     },

@@ -10,8 +10,7 @@ export interface McpHttpRequest {
   /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: unknown;
-  readonly session: Omit<Session, 'takesTasks'>;
-  readonly signal: AbortSignal;
+  readonly session: Omit<Session, 'takesTasks' | 'refusalOf'>;
 }
 
 /** A complete answer. */
@@ -44,7 +43,11 @@ export function createMcpEndpoint(parts: {
         ...parts,
         era,
         offersEvents: true,
-        sessionOf: (context) => ({ ...(authInfo!.extra!.session as Session), takesTasks: takesTasks(context) }),
+        sessionOf: (context) => ({
+          ...(authInfo!.extra!.session as McpHttpRequest['session']),
+          refusalOf: parts.refusalOf,
+          takesTasks: takesTasks(context),
+        }),
       }),
     // Nothing is announced, so the SDK ends each `subscriptions/listen` at once, and sends no heartbeats.
     { keepAliveMs: 0 },
@@ -83,11 +86,11 @@ function waitsForLong(body: unknown): boolean {
   return method === 'tools/call' && params?.name === ('request_approval' satisfies keyof typeof tools);
 }
 
-function fetchFrom(handler: McpHttpHandler, { headers, body, session, signal }: McpHttpRequest): Promise<Response> {
+function fetchFrom(handler: McpHttpHandler, { headers, body, session }: McpHttpRequest): Promise<Response> {
   const passed = Object.entries(headers).filter(
     (header): header is [string, string] => readHeaders.test(header[0]) && typeof header[1] === 'string',
   );
-  const request = new Request('http://localhost/mcp', { method: 'POST', headers: passed, signal });
+  const request = new Request('http://localhost/mcp', { method: 'POST', headers: passed, signal: session.signal });
   return handler.fetch(request, { parsedBody: body, authInfo: { token: '', clientId: '', scopes: [], extra: { session } } });
 }
 

@@ -41,14 +41,37 @@ async function decided(session: Session, request: PermissionRequest): Promise<To
   const { timeout_seconds = approvalSeconds } = request;
   const end = session.now().getTime() + timeout_seconds * 1000;
   let packet = await asked(session, request);
-  for (;;) {
+  // A client that is gone reads no answer; its question stays open.
+  while (!session.signal.aborted) {
     const now = session.now();
     const left = Math.ceil((end - now.getTime()) / 1000);
     if (latestQuestion(packet, now).state !== 'open' || left <= 0) return outcomeOf(packet, now);
     session.progress?.(timeout_seconds - left, timeout_seconds);
-    const query = { wait_seconds: Math.min(left, stepSeconds), until_revision: packet.revision + 1 };
-    packet = present(await session.call(routes.getPacket, { params: { id: packet.id }, query }));
+    packet = await changed(session, packet, Math.min(left, stepSeconds));
   }
+  return deny('The client waits no more.');
+}
+
+/** The codes of refusals that pass: they say nothing about the question. */
+const passing: ReadonlySet<string> = new Set(['RATE_LIMITED', 'SERVICE_UNAVAILABLE']);
+
+/** How long a wait that was refused for now, or ended early since the service stops, is followed by a pause, in milliseconds. */
+const pauseMs = 1000;
+
+/** The packet after its next change, or as it is after some seconds. */
+async function changed(session: Session, packet: Packet, wait_seconds: number): Promise<Packet> {
+  const { call, signal, now, pause, refusalOf } = session;
+  const begun = now().getTime();
+  const query = { wait_seconds, until_revision: packet.revision + 1 };
+  let after = packet;
+  try {
+    after = present(await call(routes.getPacket, { params: { id: packet.id }, query }));
+  } catch (error) {
+    if (!signal.aborted && !passing.has(refusalOf(error).code)) throw error;
+  }
+  const isEarly = after.revision === packet.revision && now().getTime() - begun < (wait_seconds * 1000) / 2;
+  if (isEarly && !signal.aborted) await pause(pauseMs, signal);
+  return after;
 }
 
 /**

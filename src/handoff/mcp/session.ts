@@ -31,8 +31,14 @@ export interface Session {
   readonly events?: EventCalls | undefined;
   /** Tells the client how long a call has waited, of how many seconds; undefined if it does not want to know. */
   readonly progress?: ((seconds: number, total: number) => void) | undefined;
+  /** Aborts when nobody waits for the result any more. */
+  readonly signal: AbortSignal;
+  /** What a caller is told of an error. */
+  readonly refusalOf: (error: unknown) => { readonly code: string };
   /** Returns the time. */
   readonly now: () => Date;
+  /** Resolves after some milliseconds, or when the signal aborts. */
+  readonly pause: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
 /**

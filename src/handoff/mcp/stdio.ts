@@ -2,6 +2,7 @@ import type { ServerContext } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { LRUCache } from 'lru-cache';
 
+import { pauseFor } from '../../kit/awaitable.ts';
 import { ApiError, ClientError } from '../../kit/client-errors.ts';
 import { systemClock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
@@ -45,8 +46,14 @@ export function serveMcpOverStdio({ client, version, agentId, onError }: StdioDe
   };
   const refusalOf = (error: unknown): Refusal => {
     if (error instanceof ServiceError) return error;
+    // A proxy before a service that restarts answers without a code.
     if (error instanceof ApiError)
-      return { code: error.code ?? 'SERVER_ERROR', message: error.message, faults: error.errors, extra: error.body };
+      return {
+        code: error.code ?? (error.status_code > 501 ? 'SERVICE_UNAVAILABLE' : 'SERVER_ERROR'),
+        message: error.message,
+        faults: error.errors,
+        extra: error.body,
+      };
     if (error instanceof ClientError) return { code: 'SERVICE_UNAVAILABLE', message: error.message, faults: [], extra: {} };
     onError(error);
     return { code: 'SERVER_ERROR', message: 'The command failed.', faults: [], extra: {} };
@@ -56,10 +63,12 @@ export function serveMcpOverStdio({ client, version, agentId, onError }: StdioDe
       createMcpServer({
         ...{ version, era, refusalOf, offersEvents: false },
         sessionOf(context) {
-          const call = callWith(context.mcpReq.signal);
+          const { signal } = context.mcpReq;
+          const call = callWith(signal);
           const packet = (id: string) => call(routes.getPacket, { params: { id } });
           const ids = { agentId, isNamed: agentId !== undefined, takesTasks: takesTasks(context) };
-          return { call, packet, ...ids, progress: progressOf(context, onError), now: systemClock };
+          const times = { progress: progressOf(context, onError), now: systemClock, pause: pauseFor };
+          return { call, packet, ...ids, ...times, signal, refusalOf };
         },
       }),
     { onerror: onError },
