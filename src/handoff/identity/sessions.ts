@@ -12,7 +12,7 @@ import { type Caller, callerOfPerson, provenanceOf } from '../service/authentica
 import { auditRecord } from '../service/trail.ts';
 import type { SessionAccess, StoredSession } from '../store/sessions.ts';
 import type { Store } from '../store/store.ts';
-import { keepPerson, refusedAs, tenantOf } from './people.ts';
+import { keepPerson, refusedAs, suspendedAs, tenantOf } from './people.ts';
 import { type Provider, providerUnavailable, type SignedIn } from './provider.ts';
 import type { Seal } from './seal.ts';
 
@@ -119,7 +119,7 @@ export class Sessions {
   /** The caller with this token; undefined: there is no such session any more. @throws ServiceError 503 while the provider does not say whether the person is still there */
   async callerOf(token: string): Promise<Caller | undefined> {
     const session = await this.#open(token);
-    if (session === undefined) return undefined;
+    if (session === undefined || (await this.#isSuspended(session))) return undefined;
     const { clock, failed } = this.#parts;
     const now = clock().getTime();
     const { refreshToken } = this.#kept(session);
@@ -159,6 +159,11 @@ export class Sessions {
     const now = clock().getTime();
     const isIdle = now - Date.parse(session.last_seen_at) >= times.idleMinutes * minuteMs;
     return isIdle || Date.parse(session.expires_at) <= now ? undefined : session;
+  }
+
+  /** Whether the person is suspended, also under another name than that of the session. */
+  async #isSuspended({ tenant_number, subject, issuer }: SessionAccess): Promise<boolean> {
+    return (await suspendedAs(this.#parts.store, tenant_number, { subject, issuer })) !== undefined;
   }
 
   #kept({ id, sealed }: Pick<StoredSession, 'id' | 'sealed'>): Partial<Kept> {
@@ -248,7 +253,7 @@ export class Sessions {
   async isValid({ tenant_id, credential = '', scopes, admin }: Caller): Promise<boolean> {
     const { store, clock, times, rules } = this.#parts;
     const session = await store.sessions.byHash(tenant_id, credential);
-    if (session === undefined) return false;
+    if (session === undefined || (await this.#isSuspended(session))) return false;
     const granted = grantedTo(session.groups, rules);
     // A stream judges its caller once, when it is opened; it is opened again with the rights that are left.
     const isLess = admin ? !granted.admin : !scopes?.every((scope) => granted.scopes.includes(scope));

@@ -27,6 +27,12 @@ export interface Person {
 /** Whether two addresses are those of one provider: operators and providers write a slash at the end or not. */
 export const isSameIssuer = (one: string, other: string): boolean => one.replace(/\/+$/, '') === other.replace(/\/+$/, '');
 
+/** The ways to write the address of a provider: one of them is stored where it was written so then. */
+export const spellingsOf = (issuer: string): string[] => {
+  const bare = issuer.replace(/\/+$/, '');
+  return [bare, `${bare}/`];
+};
+
 /** The claims of an ID token, of an access token or of an introspection. */
 export type Claims = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,6 @@
 import { readJson } from '../../kit/json.ts';
 import type { Tier } from '../model/common.ts';
+import { spellingsOf } from '../rules/identity.ts';
 import { noContent, type Writes } from './engine/group.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
@@ -165,7 +166,7 @@ function reads({ database }: ReadDependencies) {
       db
         .selectFrom('sessions')
         .select(['tenant', 'id'])
-        .where('issuer', '=', issuer)
+        .where('issuer', 'in', spellingsOf(issuer))
         .where((eb) => ('subject' in by ? eb('subject', '=', by.subject) : eb('provider_session', '=', by.provider_session)))
         .where('created_at', '<=', begunBefore.toISOString())
         .where('ended_at', 'is', null)

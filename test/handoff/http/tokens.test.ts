@@ -144,6 +144,7 @@ describe('A token of the identity provider', () => {
       assert.deepEqual([(await as('GET', '/packets', held)).status, (await page()).status], [200, 200]);
       assert.equal((await service.call('POST', '/people/dana@example.com/suspend')).status, 200);
       assert.equal((await call('GET', '/packets')).status, 401);
+      assert.equal((await later('GET', '/packets')).status, 401, 'the session under the other name');
       for (const one of [held, await unnamed(), await token(scope, { claims: { ...renamed } as never })]) {
         const refused = await as('GET', '/packets', one);
         assert.deepEqual([refused.status, /dana@example.com is suspended/.test(refused.text)], [401, true], refused.text);
@@ -152,7 +153,7 @@ describe('A token of the identity provider', () => {
       assert.deepEqual([again.status, /suspended/.test(again.text)], [403, true]);
       assert.equal((await page()).status, 404, 'the link that the person made');
       service.clock.turn(15 * 60);
-      assert.equal((await later('GET', '/packets')).status, 401, 'the session under the other name');
+      assert.equal((await later('GET', '/packets')).status, 401, 'at its refresh');
       assert.equal((await as('GET', '/packets', await token(scope))).status, 200, 'another person');
       assert.equal((await service.call('POST', '/people/dana@example.com/resume')).status, 200);
       assert.equal((await as('GET', '/packets', await unnamed())).status, 200);
