@@ -122,6 +122,17 @@ describe('nginx with deploy/nginx/baton.conf', { skip: findProgram('nginx') === 
     for (const id of ids) assert.equal((await fetch(`${address}/api/v1/packets/${id}`, { headers: keyed })).status, 200);
   });
 
+  test('closes idle connections before an instance that drains ends them', () => {
+    const secondsIn = (file: string, pattern: RegExp) =>
+      [...readFileSync(join(deploy, file), 'utf8').matchAll(pattern)].map(([, seconds]) => Number(seconds));
+    const drains = ['handoff', 'fallback'].flatMap((name) => secondsIn(`systemd/baton-${name}.service`, /SERVICE_DRAIN_SECONDS=(\d+)/g));
+    for (const name of ['baton', 'tenants']) {
+      const idle = secondsIn(`nginx/${name}.conf`, /keepalive_timeout (\d+)s;/g);
+      assert.deepEqual([idle.length, drains.length], [2, 2]);
+      assert.ok(Math.max(...idle) < Math.min(...drains));
+    }
+  });
+
   test('gives a 503 of the only instance that runs to its caller, and sends it the next request [H433]', async (t) => {
     let failing = 1;
     const { url } = await startReceiver(t, (response, { path }) => {
