@@ -14,6 +14,8 @@ const { values, positionals } = parseArgs({
   options: { runs: { type: 'string', default: '5' }, jobs: { type: 'string', default: '1' }, output: { type: 'string' } },
 });
 const selected = rehearsedFiles.filter(({ file }) => positionals.length === 0 || positionals.some((text) => file.includes(text)));
+const unknown = positionals.filter((text) => !rehearsedFiles.some(({ file }) => file.includes(text)));
+if (unknown.length > 0) throw new Error(`No file has ${unknown.join(' or ')} in its name.`);
 const folder = await mkdtemp(join(tmpdir(), 'rehearse-files-'));
 const script = new URL('litellm_forks.py', import.meta.url).pathname;
 const python = `${litellmFolder}/bin/python`;

@@ -370,6 +370,36 @@ describe('A file of LiteLLM for a rehearsal', () => {
     assert.doesNotMatch(JSON.stringify(made.file), /sk-real|os\.environ/);
   });
 
+  test('has no address and no key of the file at any depth, so that nothing is sent elsewhere [F64]', () => {
+    const vendor = { api_base: 'https://vendor.test/v1', api_key: 'sk-real', base_url: 'https://vendor.test' };
+    const called = { model: 'openai/other', ...vendor };
+    const more = {
+      router_settings: {
+        fallbacks: [{ a: [called, 'b'] }, { api_key: ['b'] }],
+        default_litellm_params: { ...vendor, timeout: 5 },
+        model_group_alias: { organization: 'a' },
+      },
+      litellm_settings: { context_window_fallbacks: [{ a: [called] }], api_key: 'sk-real', api_base: vendor.api_base },
+    };
+    const own = { model: 'openai/m', ...vendor, fallbacks: [called, 'b'], extra_body: { nested: [{ ...vendor, key: 'os.environ/K' }] } };
+    const made = redirectFile(file([['a', own]], more), 'http://fakes', { keepState: true, providers: ['a'] });
+    assert.doesNotMatch(JSON.stringify(made.file), /vendor|sk-real|os\.environ/);
+    assert.deepEqual(parametersOf(made)[0], {
+      model: 'openai/m',
+      fallbacks: [{ model: 'openai/other', api_base: 'http://fakes/a/v1', api_key: 'rehearsal' }, 'b'],
+      extra_body: { nested: [{ key: 'rehearsal' }] },
+      api_base: 'http://fakes/a/v1',
+      api_key: 'rehearsal',
+    });
+    const { router_settings: router, litellm_settings: settings } = made.file as { router_settings: unknown; litellm_settings: unknown };
+    assert.deepEqual(router, {
+      fallbacks: [{ a: [{ model: 'openai/other' }, 'b'] }, { api_key: ['b'] }],
+      default_litellm_params: { timeout: 5 },
+      model_group_alias: { organization: 'a' },
+    });
+    assert.deepEqual(settings, { context_window_fallbacks: [{ a: [{ model: 'openai/other' }] }] });
+  });
+
   test('keeps cool-downs with keepState', () => {
     const made = redirectFile(file([['a', { model: 'openai/gpt-4o' }]]), base, { keepState: true, providers: [] });
     assert.deepEqual(made.file.router_settings, {});

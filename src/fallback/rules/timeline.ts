@@ -36,7 +36,7 @@ export function timelineFaults({ providers }: ChainDefinition, request: TestRequ
   for (const field of ['faults', 'preset', 'prompt_count'] as const)
     if (request[field] !== undefined && request[field] !== null)
       fault(field, 'cannot be given together with timeline, which has its own plan and number of prompts.');
-  const isWhole = mode === 'rehearsal' && shapeFaults(request).length === 0 && shapesOf(request).every(({ stream }) => !stream);
+  const hasWhole = mode === 'rehearsal' && shapeFaults(request).length === 0 && shapesOf(request).some(({ stream }) => !stream);
   const prompts = promptsOf(timeline);
   if (prompts > maxPrompts)
     fault(
@@ -49,8 +49,8 @@ export function timelineFaults({ providers }: ChainDefinition, request: TestRequ
     if (named === undefined)
       fault(`${at}.provider`, `names no provider of this chain; its providers are ${listed(providers.map(({ name }) => name))}.`);
     else if (!canFailWith(named, condition)) fault(`${at}.condition`, `can't be ${condition} at ${provider}, which has no first_token_ms.`);
-    else if (isWhole && isOfStream(condition))
-      fault(`${at}.condition`, `is ${condition}, which only a streamed answer can have; set stream.`);
+    else if (hasWhole && isOfStream(condition))
+      fault(`${at}.condition`, `is ${condition}, which only a streamed answer can have; let all prompts stream (stream: true).`);
     if (to_s <= from_s) fault(`${at}.to_s`, 'must be greater than from_s; the second to_s is no longer part of the outage.');
     if (from_s >= timeline.seconds) fault(`${at}.from_s`, `must be less than seconds, which is ${timeline.seconds}.`);
   }

@@ -254,8 +254,18 @@ describe('A rehearsal', () => {
     const refused = await service.call('POST', `/chains/${id}/test`, { body });
     assert.equal(refused.status, 400, refused.text);
     assert.equal(refused.body.field, 'timeline.outages.0.condition');
-    const both = await service.call('POST', `/chains/${id}/test?dry_run=true`, { body: { ...body, request: { stream: 'both' } } });
-    assert.equal(both.status, 200, both.text);
+    const planned = (request: object, condition = 'interrupted') => {
+      const outages = [{ ...timeline.outages[0], condition }];
+      return service.call('POST', `/chains/${id}/test?dry_run=true`, { body: { ...body, request, timeline: { ...timeline, outages } } });
+    };
+    // A failure of streams would hit the whole answers of the other prompts.
+    const mixed = await planned({ stream: 'both' });
+    assert.deepEqual(
+      [mixed.status, mixed.body.detail],
+      [400, 'timeline.outages.0.condition is interrupted, which only a streamed answer can have; let all prompts stream (stream: true).'],
+    );
+    assert.equal((await planned({ stream: true })).status, 200);
+    assert.equal((await planned({ stream: 'both' }, 'server_error')).status, 200);
   });
 
   test('says that faults of streams mean nothing to the whole answers of a test [F133]', async (t) => {

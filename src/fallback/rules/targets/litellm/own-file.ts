@@ -56,7 +56,8 @@ export function redirectFile(value: unknown, base: string, { keepState, provider
   for (const section of ['litellm_settings', 'router_settings']) {
     const settings = fieldsOf(whole[section]);
     omitted.push(...Object.keys(settings).flatMap((name) => (outward.test(name) ? [`${section}.${name}`] : [])));
-    file[section] = withoutGroups(Object.fromEntries(Object.entries(settings).filter(([name]) => !outward.test(name))), missing);
+    const kept = Object.entries(settings).filter(([name]) => !outward.test(name));
+    file[section] = withoutGroups(settingsWithoutAccounts(Object.fromEntries(kept)), missing);
   }
   if (omitted.length > 0) notes.push(`Left out of the file for the rehearsal: ${listed(omitted)}.`);
   if (!keepState) {
@@ -173,15 +174,28 @@ const isReplaced = ({ kind }: Model): boolean =>
 function redirect(parameters: Fields, base: string, name: string): Fields {
   const called = modelOf(parameters);
   const address = fakeAddress(base, name);
-  const plain = Object.fromEntries(
-    Object.entries(parameters).flatMap(([key, value]): [string, unknown][] => {
-      if (accounts.test(key)) return [];
-      return [[key, variableOf(value) === undefined ? value : rehearsalKey]];
-    }),
-  );
+  const plain = withoutAccounts(parameters, (text) => (variableOf(text) === undefined ? text : rehearsalKey));
   const redirected = isReplaced(called) ? { model: `openai/${called.model}`, custom_llm_provider: undefined } : {};
-  const api_base = isAzure(called.kind) || isAnthropic(called) ? address : `${address}/v1`;
-  return defined({ ...plain, ...redirected, api_base, api_key: rehearsalKey });
+  const own = { api_base: isAzure(called.kind) || isAnthropic(called) ? address : `${address}/v1`, api_key: rehearsalKey };
+  // What LiteLLM calls within each call of the deployment has the address of the deployment.
+  const fallbacks = Array.isArray(plain.fallbacks) && {
+    fallbacks: plain.fallbacks.map((one: unknown) => (isFields(one) ? { ...one, ...own } : one)),
+  };
+  return defined({ ...plain, ...redirected, ...fallbacks, ...own });
+}
+
+/** Fields without addresses and keys at any depth, and with what `mapped` makes of the other values. */
+function withoutAccounts(fields: Fields, mapped: (value: unknown) => unknown): Fields {
+  const cleaned = (value: unknown): unknown =>
+    Array.isArray(value) ? value.map(cleaned) : isFields(value) ? withoutAccounts(value, mapped) : mapped(value);
+  // A list is one of fallbacks, whose group may have any name.
+  const kept = Object.entries(fields).filter(([name, value]) => !accounts.test(name) || Array.isArray(value));
+  return Object.fromEntries(kept.map(([name, value]) => [name, cleaned(value)]));
+}
+
+/** Settings of LiteLLM without addresses and keys; the aliases of groups are no fields. */
+function settingsWithoutAccounts({ model_group_alias: aliases, ...settings }: Fields): Fields {
+  return defined({ ...withoutAccounts(settings, (value) => value), model_group_alias: aliases });
 }
 
 /** Settings without the fallbacks from and to groups that have no deployment any more. */
