@@ -31,6 +31,9 @@ export type SandboxTasks = Tasks & { ready(argument: Record<string, never>): Pro
  */
 const longestByClock = 10;
 
+/** How many times its processor time a task may leave the question unanswered what it has used. */
+const silentByClock = 2;
+
 /** The longest wait of a task in the queue, in milliseconds. */
 const maxWaitMs = 30_000;
 
@@ -75,12 +78,17 @@ export class Sandbox<T extends SandboxTasks> {
         else timers[0] = setTimeout(look, this.#deadlineMs - used);
       };
       const look = () => {
+        // A thread that is in one long step does not say what it has used: it is busy, and others wait for it.
+        timers[0] = setTimeout(end, silentByClock * this.#deadlineMs);
+        const answered = (used: number) => {
+          clearTimeout(timers[0]);
+          judge(used);
+        };
         this.#thread.usedMs().then(
-          (total) => judge(total - before),
-          () => judge(0),
+          (total) => answered(total - before),
+          () => answered(0),
         );
       };
-      // The second one ends a task of one long step as well, during which the thread does not say what it has used.
       timers.push(setTimeout(look, this.#deadlineMs), setTimeout(end, longestByClock * this.#deadlineMs));
       return await this.#thread.call(task, argument);
     } catch (error) {

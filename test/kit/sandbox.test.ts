@@ -10,5 +10,13 @@ test('A task of a sandbox may take longer by the clock than the processor time t
   const sandbox = new Sandbox<TestTasks>(entry, 'tests', { deadlineMs: 200, maxPending: 2, maxPendingPerOwner: 2, heapMib: 64 });
   t.after(() => sandbox.stop());
   assert.equal(await sandbox.run('a', 'rest', 250), 'rested');
-  await assert.rejects(sandbox.run('a', 'rest', 100_000), (error: TaskEnded) => error instanceof TaskEnded && error.limit === 'time');
+  const ended = async (task: 'rest' | 'block') => {
+    // The thread has started.
+    await sandbox.run('a', 'rest', 0);
+    const begun = performance.now();
+    await assert.rejects(sandbox.run('a', task, 100_000), (error: TaskEnded) => error instanceof TaskEnded && error.limit === 'time');
+    return performance.now() - begun;
+  };
+  const resting = await ended('rest');
+  assert.ok((await ended('block')) < resting * 0.8, 'a thread that does not answer is ended before one that does');
 });

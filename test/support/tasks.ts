@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { setTimeout as rest } from 'node:timers/promises';
 
 import { serveTasks, threadData, usedMs } from '../../src/kit/thread.ts';
@@ -15,6 +16,8 @@ const tasks = {
   },
   ready: usedMs,
   rest: async (ms: number) => rest(ms, 'rested'),
+  /** One step of native code of three seconds, which no question interrupts. */
+  block: async (_: number) => spawnSync('sleep', ['3']).status,
   end: async (code: number) => process.exit(code),
 };
 

@@ -13,7 +13,7 @@ import type { DocumentNeeds } from './documents.ts';
 import type { DueWalk } from './due-walk.ts';
 import { Beginnings } from './engine/beginnings.ts';
 import { Group, type TenantUnit, type Writes } from './engine/group.ts';
-import { GroupCommit, type Outcome } from './engine/groups.ts';
+import { type Committed, GroupCommit, type Outcome } from './engine/groups.ts';
 import { inSession } from './engine/in-session.ts';
 import type { Session } from './engine/session.ts';
 import { contentOf, eraseContent } from './erasure.ts';
@@ -100,7 +100,7 @@ export function createUnits(database: Database<Tables>, { newId, newSalt, clock,
   const failureListeners: FailureListener[] = [];
 
   /** Writes a group: finds the rows that its units name, runs the units, and writes what they staged, in one transaction. */
-  async function write(units: readonly AnyUnit[]): Promise<readonly Outcome<unknown>[]> {
+  async function write(units: readonly AnyUnit[]): Promise<Committed> {
     const group = new Group<Unit<unknown>>(units, { newId, newSalt, beginnings });
     const work = async (session: Session) => {
       // Concurrent: on PostgreSQL the first query of each noun is sent in this order, in one round trip.
@@ -120,8 +120,7 @@ export function createUnits(database: Database<Tables>, { newId, newSalt, clock,
       return outcomes;
     };
     const outcomes = await inSession(database, work, { pipelined: true });
-    afterCommit(group, outcomes);
-    return outcomes;
+    return { outcomes, tell: () => afterCommit(group, outcomes) };
   }
 
   async function eraseIn(session: Session, group: UnitGroup, gone: Parameters<typeof contentOf>[1]): Promise<void> {

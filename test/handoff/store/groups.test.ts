@@ -12,6 +12,7 @@ import { looking } from '../../support/consistency.ts';
 import { injectFault } from '../../support/faults.ts';
 import type { TestStore } from '../../support/store.ts';
 import { everyStore } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
 
 interface Tables {
   notes: { id: number; text: string };
@@ -29,6 +30,8 @@ interface Bench {
   transactions: Unit[][];
   /** The stored rows. */
   ids: () => Promise<number[]>;
+  /** Runs after each commit. */
+  tell: () => void;
   /** Runs in the next transaction, between its reads and its writes. */
   meanwhile: (() => Promise<void>) | undefined;
 }
@@ -45,7 +48,10 @@ async function open(t: TestContext, store: TestStore, options: DatabaseOptions =
     await drop();
   });
   const transactions: Unit[][] = [];
-  const bench = { url, database, transactions, meanwhile: undefined as Bench['meanwhile'] };
+  const bench: Pick<Bench, 'url' | 'database' | 'transactions' | 'tell' | 'meanwhile'> = {
+    ...{ url, database, transactions, meanwhile: undefined },
+    tell: () => undefined,
+  };
 
   async function runGroup(session: Session, units: readonly Unit[]): Promise<Outcome<unknown>[]> {
     transactions.push([...units]);
@@ -68,7 +74,10 @@ async function open(t: TestContext, store: TestStore, options: DatabaseOptions =
 
   const groups = new GroupCommit<Unit>({
     database,
-    write: (units) => inSession(database, (session) => runGroup(session, units), { pipelined: true }),
+    async write(units) {
+      const outcomes = await inSession(database, (session) => runGroup(session, units), { pipelined: true });
+      return { outcomes, tell: () => bench.tell() };
+    },
     isBackground: ({ background }) => background === true,
     sizeOf: () => 0,
   });
@@ -101,6 +110,24 @@ for (const store of everyStore) {
       );
       assert.equal(bench.waiting(), 0);
       assert.deepEqual(await bench.ids(), range(20));
+    });
+
+    test('what throws after a commit ends the process, and no unit is written again or refused', async (t) => {
+      const bench = await open(t, store);
+      const thrown: unknown[] = [];
+      process.setUncaughtExceptionCaptureCallback((error) => thrown.push(error));
+      t.after(() => process.setUncaughtExceptionCaptureCallback(null));
+      const fault = new TypeError('a fault of the program');
+      bench.tell = () => {
+        throw fault;
+      };
+      const submitted = await submitAll(bench, [{ id: 1 }, { id: 2 }]);
+      assert.deepEqual(
+        submitted.map(({ status }) => status),
+        ['fulfilled', 'fulfilled'],
+      );
+      await until(() => thrown.length > 0);
+      assert.deepEqual([thrown, sizes(bench)], [[fault], [2]]);
     });
 
     test('units of the next two turns join the transaction; a unit that arrives alone does not wait', async (t) => {

@@ -26,6 +26,14 @@ const backgroundTurns = 16;
 /** The most attempts of a single unit that conflicts with another instance's transaction. */
 const maxAttempts = 3;
 
+/** A group that is committed. */
+export interface Committed {
+  /** The outcomes of its units, in their order. */
+  readonly outcomes: readonly Outcome<unknown>[];
+  /** Tells others of it, before the units are answered. What it throws ends the process, and writes nothing again. */
+  readonly tell: () => void;
+}
+
 interface Waiting<Unit> {
   unit: Unit;
   resolve(value: unknown): void;
@@ -34,8 +42,8 @@ interface Waiting<Unit> {
 
 interface GroupCommitDependencies<Unit> {
   readonly database: Pick<Database<unknown>, 'isUnavailable' | 'isConflict'>;
-  /** Writes units in one transaction; resolves with their outcomes, in their order, once it is committed. */
-  readonly write: (units: readonly Unit[]) => Promise<readonly Outcome<unknown>[]>;
+  /** Writes units in one transaction; resolves once it is committed. */
+  readonly write: (units: readonly Unit[]) => Promise<Committed>;
   /** Whether no request waits for the unit. */
   readonly isBackground: (unit: Unit) => boolean;
   /** About how many characters of input a unit has, if they may be many. */
@@ -116,9 +124,9 @@ export class GroupCommit<Unit> {
 
   async #commit(group: readonly Waiting<Unit>[], attempt = 1): Promise<void> {
     const { database, write } = this.#parts;
-    let outcomes: readonly Outcome<unknown>[];
+    let committed: Committed;
     try {
-      outcomes = await write(group.map(({ unit }) => unit));
+      committed = await write(group.map(({ unit }) => unit));
     } catch (error) {
       // The commit may or may not have happened, so nothing is retried.
       if (database.isUnavailable(error)) {
@@ -132,7 +140,12 @@ export class GroupCommit<Unit> {
       }
       return;
     }
-    for (const [index, outcome] of outcomes.entries()) {
+    try {
+      committed.tell();
+    } catch (error) {
+      rethrow(error);
+    }
+    for (const [index, outcome] of committed.outcomes.entries()) {
       if ('error' in outcome) group[index]!.reject(outcome.error);
       else group[index]!.resolve(outcome.result);
     }
