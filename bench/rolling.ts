@@ -32,6 +32,7 @@ const { hitl: _, ...packetRequest } = createExample;
 const target = createExample.metadata.target_agent!.id;
 const statuses = new Map<string, Map<number, number>>();
 const failures: string[] = [];
+let repeated = 0;
 const created = new Set<string>();
 const completed = new Set<string>();
 
@@ -43,10 +44,15 @@ function fail(sentence: string): void {
 interface Request {
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
+  readonly isRepeat?: boolean;
 }
 
-/** Sends a request once. Any other status than those expected is a failure. */
-async function send(base: string, name: string, path: string, expected: readonly number[], { body, headers = {} }: Request = {}) {
+/**
+ * Sends a request, and repeats one with an idempotency key that was answered 502, as clients do: nginx does not know whether the
+ * instance that stopped has carried it out. Any other status than those expected is a failure.
+ */
+async function send(base: string, name: string, path: string, expected: readonly number[], request: Request = {}) {
+  const { body, headers = {} } = request;
   const [method = 'GET'] = name.split(' ');
   const given = body === undefined ? {} : { body: JSON.stringify(body) };
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
@@ -56,6 +62,10 @@ async function send(base: string, name: string, path: string, expected: readonly
     const counts = statuses.get(name) ?? statuses.set(name, new Map()).get(name)!;
     counts.set(answer.status, (counts.get(answer.status) ?? 0) + 1);
     if (expected.includes(answer.status)) return text === '' ? undefined : JSON.parse(text);
+    if (answer.status === 502 && 'idempotency-key' in headers && !request.isRepeat) {
+      repeated += 1;
+      return await send(base, name, path, expected, { ...request, isRepeat: true });
+    }
     fail(`${name} was answered ${answer.status}: ${text.slice(0, 200)}`);
   } catch (error) {
     fail(`${name} got no answer: ${(error as Error).message} ${String((error as Error).cause ?? '')}`);
@@ -75,11 +85,13 @@ async function create(base: string, name: string, over: AbortSignal): Promise<vo
 async function work(base: string, name: string, over: AbortSignal): Promise<void> {
   for (let index = 0; !over.aborted; index += 1) {
     const body = { agent_id: name, target_agent: target, lease_seconds: 60, wait_seconds: 5 };
-    const held = await send(base, 'POST claim-next', '/packets/claim-next', [200, 204], { body });
+    const claim = { 'idempotency-key': `${name}-${index}-claim` };
+    const held = await send(base, 'POST claim-next', '/packets/claim-next', [200, 204], { body, headers: claim });
     if (held === undefined) continue;
     const headers = { 'x-lease-token': held.lease.token, 'idempotency-key': `${name}-${index}` };
+    const progress = { ...headers, 'idempotency-key': `${name}-${index}-progress` };
     const path = `/packets/${held.id}`;
-    await send(base, 'PATCH progress', path, [200], { body: { status: 'in_progress' }, headers: { 'x-lease-token': held.lease.token } });
+    await send(base, 'PATCH progress', path, [200], { body: { status: 'in_progress' }, headers: progress });
     const done = await send(base, 'PATCH complete', path, [200], { body: { status: 'completed' }, headers });
     if (done !== undefined) completed.add(held.id);
   }
@@ -214,7 +226,7 @@ async function main(folder: string, databaseUrl: string, redisUrl: string): Prom
     for (const [name, counts] of statuses)
       console.log(`${name}: ${[...counts].map(([status, count]) => `${count} × ${status}`).join(', ')}`);
     console.log(`${opened.join(' and ')} times two streams were opened; ${seen[0]!.size} events on each`);
-    console.log(`${restarts} restarts, ${failures.length} failures`);
+    console.log(`${restarts} restarts, ${failures.length} failures, ${repeated} requests repeated after a 502`);
   } finally {
     loads.abort();
     streams.abort();

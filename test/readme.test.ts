@@ -183,8 +183,9 @@ describe('The README', () => {
       [],
     );
     // A row of both answers is two scenes.
+    const begin = documented.indexOf(lines[0]!);
     const scenes = documented
-      .slice(documented.indexOf(lines[0]!))
+      .slice(begin, documented.indexOf('```', begin))
       .filter((line) => /^(same|DIFFERS) /.test(line))
       .flatMap((line) => (/^\w+ +both /.test(line) ? [line, line] : [line]));
     const agreeing = scenes.filter((line) => line.startsWith('same ')).length;
