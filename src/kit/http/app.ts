@@ -9,6 +9,7 @@ import { isWildcard } from '../loopback.ts';
 import { parseTraceparent, type Span, type TraceContext, type Tracer, traceFields } from '../trace-context.ts';
 import { mergeForwarded } from './forwarded.ts';
 import { type LingerLimits, lingerBehindAnswers, rememberRequest } from './linger.ts';
+import { closeGently } from './listener.ts';
 import { maxUnanswered, Pipelining } from './pipelining.ts';
 import { endSpan } from './spans.ts';
 import { isUpgradeToWebSocket, routeUpgrades } from './upgrade.ts';
@@ -125,10 +126,11 @@ export function createApp({
 
   // While stopping, requests in progress are answered first, and each connection closes after its response.
   let stopping = false;
-  app.addHook('preClose', (done) => {
+  const closeListener = closeGently(app.server);
+  app.addHook('preClose', async () => {
     stopping = true;
     setTimeout(() => app.server.closeAllConnections(), stopLimits.requests).unref();
-    done();
+    await closeListener();
   });
   app.decorate('isStopping', () => stopping);
   app.decorate('drain', () => {
