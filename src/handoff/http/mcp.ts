@@ -148,7 +148,7 @@ function answerInStream(
     feed(open) {
       send = (message) => open.send(message);
       const finish = ({ contentType = '', text }: McpHttpAnswer) => {
-        open.send(contentType.startsWith('text/event-stream') ? Buffer.from(text) : messageOf(text));
+        if (text !== '') open.send(contentType.startsWith('text/event-stream') ? Buffer.from(text) : messageOf(text));
         open.end('done');
       };
       const asked = endpoint.answer({ ...request, session: { ...session, ...(isProgressToken(token) ? { progress } : {}) } });
