@@ -80,7 +80,7 @@ function ResultTable({ results, picked, onPick }: ResultTableProps) {
       columns={[
         { name: 'Started', tabular: true, cell: ({ id, started_at }) => <Link to={`/results/${id}`}>{moment(started_at)}</Link> },
         { name: 'Verdict', cell: ({ verdict, status }) => <Verdict verdict={verdict} status={status} /> },
-        { name: 'Mode', cell: ({ mode, preset }) => `${mode}, ${planName({ mode, preset })}` },
+        { name: 'Mode', cell: (result) => `${result.mode}, ${planName(result)}` },
         { name: 'Prompts', number: true, cell: ({ prompt_count }) => count(prompt_count) },
         { name: 'Served', number: true, cell: ({ success_rate }) => percent(success_rate) },
         { name: 'Served by fallback', number: true, cell: ({ fallback_rate }) => percent(fallback_rate) },

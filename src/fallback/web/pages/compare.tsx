@@ -56,8 +56,8 @@ function Pair({ left }: { left: TestResult }) {
   );
 }
 
-const titleOf = ({ started_at, mode, preset, chain_version }: TestResult) =>
-  `${moment(started_at)} · ${mode} · ${planName({ mode, preset })} · version ${chain_version}`;
+const titleOf = (result: TestResult) =>
+  `${moment(result.started_at)} · ${result.mode} · ${planName(result)} · version ${result.chain_version}`;
 
 function Pickers({ left, b, onPick }: { left: TestResult; b: string; onPick: (which: 'a' | 'b', id: string) => void }) {
   const latest = useResults(left.chain_id).data?.results ?? [];
