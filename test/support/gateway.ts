@@ -93,7 +93,7 @@ interface Got {
 
 async function call({ base, protocol = 'openai' }: Upstream, body: string): Promise<Got> {
   try {
-    const signal = AbortSignal.timeout(3_000);
+    const signal = AbortSignal.timeout(4_000);
     const path = protocol === 'anthropic' ? 'messages' : 'chat/completions';
     const response = await fetch(`${base}/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body, signal });
     return { status: response.status, text: await response.text() };
@@ -166,7 +166,7 @@ async function* eventsOf({ base, firstTokenMs, idleMs }: Upstream, body: string,
   let timer = limited(flaw === 'ignores first_token_ms' ? undefined : firstTokenMs);
   try {
     const headers = { 'content-type': 'application/json' };
-    const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(3_000)]);
+    const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(4_000)]);
     const response = await fetch(`${base}/chat/completions`, { method: 'POST', headers, body, signal });
     if (response.status !== 200) throw new Error(String(response.status), { cause: response.status });
     const decoder = new TextDecoder();

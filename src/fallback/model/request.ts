@@ -59,7 +59,7 @@ export type RequestShape = Static<typeof RequestShape>;
 
 /** The shape of a prompt's request in a result. */
 export const SentShape = object({
-  endpoint: choice(endpoints, { description: 'The API that was called.' }),
+  endpoint: choice(endpoints, { description: 'The API that was called: that of the gateway, else that of the last provider.' }),
   stream: Type.Boolean({ description: 'Whether the answer was streamed.' }),
   shape: orNull(Type.Integer({ minimum: 0 }), 'The index in `requests` of the first request with this shape; null without `requests`.'),
 });

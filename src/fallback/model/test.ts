@@ -133,7 +133,8 @@ export const PromptResult = described('The result of a prompt.', {
   ),
   tested: Type.Optional(
     Type.Boolean({
-      description: 'With the mode `rehearsal`: false if a call should have failed and none did, so that agreement says nothing.',
+      description:
+        'With the mode `rehearsal` without a timeline: false if a call should have failed and none did, so that agreement says nothing.',
     }),
   ),
   attempts_omitted: Type.Optional(count('The number of further calls, whose details are left out. Absent if there are none.')),

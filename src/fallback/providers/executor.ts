@@ -3,6 +3,7 @@ import type { Condition, Provider } from '../model/chain.ts';
 import type { Attempt } from '../model/test.ts';
 import type { Failure } from '../rules/conditions.ts';
 import { decide, type Engine, initialPosition, type NextStep, type Position } from '../rules/engine.ts';
+import { endpointOf } from '../rules/kinds.ts';
 import { faultAt, type InjectedFault, type Scene } from '../rules/plan.ts';
 import { type Random, seeded } from '../rules/random.ts';
 import { sentShape } from '../rules/received.ts';
@@ -132,7 +133,11 @@ export class Walk {
     const attempts = this.#attempts;
     if (called.condition === null) {
       attempts.push(attemptOf(provider, called, this.#start, elapsed, undefined));
-      return { scene: this.#scene, end: null, result: promptResult(this.#index, this.#scene, attempts, elapsed, null) };
+      return {
+        scene: this.#scene,
+        end: null,
+        result: promptResult(this.#scene, this.#index, { attempts, elapsed, error: null, provider }),
+      };
     }
     this.#inputs.elapsed_ms = elapsed;
     this.#shared?.failed(this.#position.provider, called, this.at());
@@ -140,7 +145,7 @@ export class Walk {
     attempts.push(attemptOf(provider, called, this.#start, elapsed, step));
     if (step.end !== null) {
       const error = step.end === 'deadline' ? 'timeout' : called.condition;
-      return { scene: this.#scene, end: step.end, result: promptResult(this.#index, this.#scene, attempts, elapsed, error) };
+      return { scene: this.#scene, end: step.end, result: promptResult(this.#scene, this.#index, { attempts, elapsed, error, provider }) };
     }
     this.#nth = step.action === 'retry' ? this.#nth + 1 : 0;
     this.#waitMs = step.wait_ms;
@@ -188,16 +193,19 @@ function costOf({ input_cost_per_1m, output_cost_per_1m }: Provider, { charged, 
 export const uncalled = (scene: Scene, index: number): FinishedPrompt => ({
   scene,
   end: 'exhausted',
-  result: promptResult(index, scene, [], 0, 'rate_limit'),
+  result: promptResult(scene, index, { attempts: [], elapsed: 0, error: 'rate_limit' }),
 });
 
-function promptResult(
-  index: number,
-  scene: Scene,
-  attempts: Attempt[],
-  elapsed: number,
-  error: Condition | null,
-): FinishedPrompt['result'] {
+/** A prompt that has ended. */
+interface Ended {
+  readonly attempts: Attempt[];
+  readonly elapsed: number;
+  readonly error: Condition | null;
+  /** The provider that was called last. */
+  readonly provider?: Provider;
+}
+
+function promptResult({ shape, name }: Scene, index: number, { attempts, elapsed, error, provider }: Ended): FinishedPrompt['result'] {
   const last = attempts.at(-1);
   let retries = 0;
   let waits = 0;
@@ -207,7 +215,7 @@ function promptResult(
   }
   return {
     index,
-    scenario: scene.name,
+    scenario: name,
     success: error === null,
     served_by: error === null && last !== undefined ? last.provider : null,
     fallback_triggered: last?.provider !== attempts[0]?.provider,
@@ -216,6 +224,6 @@ function promptResult(
     latency_ms: rounded(elapsed),
     error,
     attempts,
-    ...(scene.shape === undefined ? {} : { request: sentShape(scene.shape) }),
+    ...(shape === undefined ? {} : { request: { ...sentShape(shape), ...(provider && { endpoint: endpointOf(provider) }) } }),
   };
 }

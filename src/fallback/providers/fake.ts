@@ -5,7 +5,7 @@ import { ofStream } from '../rules/conditions.ts';
 import type { InjectedFault } from '../rules/plan.ts';
 import { errorOf } from '../rules/provider-errors.ts';
 import type { Refusal } from '../rules/published-params.ts';
-import { argumentsFor, toolOf } from '../rules/shapes.ts';
+import { argumentsFor, mayCall, toolOf } from '../rules/shapes.ts';
 import { type StreamFault, shownParts } from '../rules/stream-faults.ts';
 import { answerForms } from './fake-events.ts';
 
@@ -155,8 +155,8 @@ export function fakeOperation(path: string): Endpoint | 'models' | undefined {
 /** The fields of a request that decide its answer. A body that is not a JSON object has none. */
 export function fakeRequestOf(text: string): Pick<FakeCall, 'model' | 'stream' | 'tool'> & { body: Record<string, unknown> } {
   const body = objectIn(text);
-  const { model, stream, tools, tool_choice: choice } = body;
-  const tool = Array.isArray(tools) && choice !== 'none' ? tools.map(toolOf).find((one) => one !== undefined) : undefined;
+  const { model, stream, tools } = body;
+  const tool = Array.isArray(tools) && mayCall(body) ? tools.map(toolOf).find((one) => one !== undefined) : undefined;
   return {
     body,
     model: typeof model === 'string' ? model : '',

@@ -35,7 +35,7 @@ export interface MadeCall {
 }
 
 /** How a call of a provider ended, and the prompt whose call it was. */
-interface SeenCall extends Pick<MadeCall, 'condition' | 'status_code' | 'injected' | 'end'> {
+interface SeenCall extends Pick<MadeCall, 'condition' | 'status_code' | 'injected' | 'start' | 'end'> {
   readonly prompt: number;
   /** Its place among the calls of the prompt. */
   readonly call: number;
@@ -96,8 +96,10 @@ export class OutageComparison {
   readonly #spans: CausedSpan[] = [];
   readonly #known = new Map<string, Difference>();
   readonly #drawn = new Map<string, Drawn>();
-  /** The last failure of each provider, whether it is left out by it or not. */
-  readonly #lastFailures = new Map<string, Condition>();
+  /** The failures of each provider in order, whether it is left out by them or not. */
+  readonly #failures = new Map<string, { readonly condition: Condition; readonly end: number }[]>();
+  /** When the last call began that each provider answered. */
+  readonly #answers = new Map<string, number>();
   #hasFailed = false;
 
   constructor(engine: Engine, options: OutageOptions) {
@@ -122,12 +124,16 @@ export class OutageComparison {
   }
 
   /** Remembers how a call ended, if it failed. Calls are told in the order in which they end. */
-  ended({ prompt, call, provider: name, condition, status_code, injected, retry_after_ms, end }: SeenCall): void {
+  ended({ prompt, call, provider: name, condition, status_code, injected, retry_after_ms, start, end }: SeenCall): void {
     this.#hasFailed ||= injected;
     const { chain } = this.#engine;
     const provider = chain.providers.findIndex((one) => one.name === name);
-    if (provider === -1 || condition === null) return;
-    this.#lastFailures.set(name, condition);
+    if (provider === -1) return;
+    if (condition === null) {
+      this.#answers.set(name, start);
+      return;
+    }
+    this.#failures.set(name, [...(this.#failures.get(name) ?? []), { condition, end }]);
     const before = this.#memory[provider]!.until;
     this.#memory = afterFailure(chain, this.#memory, provider, { condition, status_code, retry_after_ms }, end);
     const { until } = this.#memory[provider]!;
@@ -200,6 +206,13 @@ export class OutageComparison {
     return this.#spans.some(
       (span) => span.provider === provider && seen < span.to && (span.prompt === own?.prompt ? span.call < own.shared : seen >= span.from),
     );
+  }
+
+  /** The last failure of a provider before a time; null without one, and if the provider has been called and has answered since. */
+  #failureBefore(name: string, time: number): Condition | null {
+    const last = this.#failures.get(name)?.findLast(({ end }) => end <= time);
+    const answered = this.#answers.get(name);
+    return last === undefined || (answered !== undefined && answered >= last.end && answered <= time) ? null : last.condition;
   }
 
   /** The first call of a provider that is left out, and was so when the gateway could choose it: at the start, or behind the call before. */
@@ -284,10 +297,13 @@ export class OutageComparison {
     return [...this.#drawn].flatMap(([provider, { calls, made, mean, variance }]): Difference[] => {
       const most = mostDeviations * Math.sqrt(variance) + 1;
       if (Math.abs(made - mean) <= most) return [];
+      // Who is left out changes what is drawn.
+      const ofGroup = [...this.#failures].filter(([name]) => this.#groupOf(name) === this.#groupOf(provider));
+      const condition = ofGroup.map(([, failures]) => failures.at(-1)!).sort((one, other) => other.end - one.end)[0]?.condition ?? null;
       const [least, greatest] = [Math.max(Math.ceil(mean - most), 0), Math.min(Math.floor(mean + most), calls)];
       return [
         {
-          ...{ provider, condition: null, kind: 'draws', stream: null, second: null },
+          ...{ provider, condition, kind: 'draws', stream: null, second: null },
           expected: { calls: [{ provider, calls: Math.round(mean) }], served_by: null },
           actual: { calls: [{ provider, calls: made }], served_by: null },
           ...{ prompts: calls, first_index: 0 },
@@ -315,15 +331,15 @@ export class OutageComparison {
       });
       return;
     }
-    const skipped = expected.attempts[0]?.provider;
-    if (at === 0 && (skipped !== undefined || outcome.attempts.length > 0)) {
-      const called = outcome.attempts.map(({ provider }) => provider);
-      const did = called.length === 0 ? 'called nobody' : `called ${listed([...new Set(called)])}`;
-      const provider = skipped ?? called[0]!;
-      const condition = this.#lastFailures.get(provider) ?? null;
-      const says = skipped === undefined ? 'the chain leaves out all providers' : `the chain calls ${skipped}, which is not left out`;
-      const sentence = `${time}, ${says}; the gateway ${did}.`;
-      this.#add(`not ${provider} ${condition}`, played, {
+    const skipped = at === null ? undefined : this.#skipped(at, played, expected);
+    if (at !== null && (skipped !== undefined || (at === 0 && outcome.attempts.length > 0))) {
+      const called = outcome.attempts.slice(at).map(({ provider }) => provider);
+      const did = called.length === 0 ? `called nobody${at === 0 ? '' : ' else'}` : `called ${listed([...new Set(called)])}`;
+      const { provider, condition } = skipped ?? { provider: called[0]!, condition: this.#failureBefore(called[0]!, played.start) };
+      const where = at === 0 ? '' : ` behind the failure of ${expected.attempts[at - 1]!.provider}`;
+      const says = skipped === undefined ? 'the chain leaves out all providers' : `the chain calls ${provider}, which is not left out`;
+      const sentence = `${time}${where}, ${says}; the gateway ${did}.`;
+      this.#add(`not ${provider} ${condition} ${at === 0}`, played, {
         ...this.#between(expected, outcome),
         provider,
         condition,
@@ -341,6 +357,20 @@ export class OutageComparison {
     const kind = at === Math.max(expected.attempts.length, outcome.attempts.length) ? 'end' : 'calls';
     for (const found of differencesFrom(at, expected, outcome, statusOf))
       this.#add(found.sentence, played, { ...found, kind, sentence: `${time}: ${found.sentence}` });
+  }
+
+  /** The provider that the chain calls behind `at` calls and the gateway does not, with its last failure: at the start, or where it fails over to one that has failed before. */
+  #skipped(
+    at: number,
+    { start, calls }: PlayedPrompt,
+    { attempts }: Expected,
+  ): { provider: string; condition: Condition | null } | undefined {
+    const provider = attempts[at]?.provider;
+    if (provider === undefined) return undefined;
+    const condition = this.#failureBefore(provider, at === 0 ? start : (calls[at - 1]?.end ?? start));
+    if (at === 0) return { provider, condition };
+    const isCalled = calls.slice(at).some((call) => this.#groupOf(call.provider) === this.#groupOf(provider));
+    return condition === null || provider === attempts[at - 1]!.provider || isCalled ? undefined : { provider, condition };
   }
 
   readonly #between = (expected: Expected, outcome: Outcome) => ({

@@ -7,7 +7,7 @@ import { canFailWith, type FailureKind, isOfStream, isStatusOf, traitsOf, usualS
 import { decide, type Engine, initialPosition } from './engine.ts';
 import { seeded } from './random.ts';
 import { defaulted, pathsTo, retriesOf, rulingsOf } from './reach.ts';
-import { type Shape, shapeFaults, shapesOf } from './shapes.ts';
+import { plainShape, type Shape, shapeFaults, shapesOf } from './shapes.ts';
 import { conditionOfStream, type StreamFault, streamFaultOf, streamFaults, streamWaysOf } from './stream-faults.ts';
 import { promptsOf, timelineFaults } from './timeline.ts';
 import { listed } from './wording.ts';
@@ -43,11 +43,12 @@ export function presetOf({ mode, preset, faults, timeline }: TestRequest): Prese
   return preset ?? 'coverage';
 }
 
-/** The number of prompts of a test: by default each of the given texts once, or each scene of a preset, so that it can pass. */
-export function promptCountOf(request: TestRequest, plan?: Plan): number {
+/** The number of prompts of a test: by default each of the given texts once, or each scene of a preset, so that it can pass, else each shape as often. */
+export function promptCountOf(request: TestRequest, { length: scenes }: Pick<Plan, 'length'>): number {
   const { prompt_count, prompts, timeline } = request;
   if (timeline) return promptsOf(timeline);
-  return prompt_count ?? prompts?.length ?? (presetOf(request) === null ? undefined : plan?.length) ?? defaultPrompts;
+  const usual = presetOf(request) === null ? scenes * Math.ceil(defaultPrompts / scenes) : Math.min(scenes, maxPrompts);
+  return prompt_count ?? prompts?.length ?? usual;
 }
 
 /** The plan of a request, for each of its shapes. @throws ServiceError 400 with all faults of the plan */
@@ -59,8 +60,13 @@ export function planOf(engine: Engine, request: TestRequest): Plan {
   const plans = shapesOf(request).map((shape) => scenesOf(engine, request, shape).map((scene): Scene => ({ ...scene, shape })));
   const [first, second] = plans;
   const isBoth = plans.length === 2 && first![0]!.shape!.index === null;
-  const plan = isBoth ? alternating(first!, second!) : plans.flat();
-  return presetOf(request) === null ? plan : plan.slice(0, maxPrompts);
+  return isBoth ? alternating(first!, second!) : inTurn(plans);
+}
+
+/** The first scene of each shape, then the second of each: however many prompts there are, each shape has its share. */
+function inTurn(plans: readonly Plan[]): Plan {
+  const longest = Math.max(...plans.map(({ length }) => length));
+  return Array.from({ length: longest }, (_, place) => plans.flatMap((plan) => plan[place] ?? [])).flat();
 }
 
 /** The scene of a timeline, for each of its shapes, which prompts use in turn. */
@@ -89,18 +95,18 @@ function scenesOf(engine: Engine, request: TestRequest, shape: Pick<Shape, 'stre
   }
   const preset = presetOf(request);
   if (preset === null) return [healthy];
-  if (preset === 'streams') return shape.stream ? streamsPlan(engine, shape, engine.chain.providers.length) : [healthy];
+  if (preset === 'streams') return shape.stream ? [healthy, ...streamScenes(engine, shape), ...requestScenes(engine)] : [healthy];
   if (preset !== 'coverage' || request.mode !== 'rehearsal') return presetPlans[preset](engine);
   const plan = thorough(engine, coveragePlan(engine));
   // A gateway that is asked for whole answers has no streams that fail.
   if (!shape.stream) return plan.filter(({ faults }) => faults.every(suits));
   // Whether streams work at all is the first thing to know.
-  return [
-    healthy,
-    ...plan.slice(0, -1).filter(({ faults }) => faults.every(({ condition }) => condition === null || !isOfStream(condition))),
-    ...streamsPlan(engine, shape, 1).slice(1),
-  ];
+  return [healthy, ...plan.slice(0, -1).filter((scene) => !isReplaced(scene)), ...streamScenes(engine, shape, 1)];
 }
+
+/** Whether the ways in which the streams of the first provider go wrong are more of the same as a scene. */
+const isReplaced = ({ faults: [fault, ...others] }: Scene): boolean =>
+  others.length === 0 && fault?.provider === 0 && fault.times === null && fault.condition !== null && isOfStream(fault.condition);
 
 /** The scene of a prompt. */
 export const sceneOf = (plan: Plan, index: number): Scene => plan[index % plan.length]!;
@@ -126,13 +132,13 @@ export function faultAt(scene: Scene, call: PlannedCall, seed: number): Injected
 
 function requestFaults({ providers }: ChainDefinition, request: TestRequest): Fault[] {
   const { mode, preset, faults } = withoutNulls(request);
-  const shapes = shapeFaults(request).length === 0 ? shapesOf(request) : [];
+  const shapes = shapeFaults(request).length === 0 ? shapesOf(request) : [plainShape];
   const isStreamed = shapes.some(({ stream }) => stream);
   const hasTools = shapes.some(({ tools }) => tools.length > 0);
   const found: Fault[] = [];
   const fault = (field: string, rest: string) => found.push(faultOf(field, rest));
   const names = providers.map(({ name }) => name);
-  const prompts = promptCountOf(request);
+  const prompts = promptCountOf(request, shapes);
   if (mode === 'live' && faults) fault('faults', 'cannot be given in live mode, which injects nothing; use drill.');
   if (mode === 'live' && preset && preset !== 'healthy') fault('preset', 'cannot be given in live mode, which injects nothing; use drill.');
   if (faults && preset) fault('preset', 'cannot be given together with faults; each of them is a whole plan.');
@@ -150,7 +156,7 @@ function requestFaults({ providers }: ChainDefinition, request: TestRequest): Fa
     if (one.cut_tool_call && !hasTools) fault(`${at}.cut_tool_call`, 'needs request.tools.');
     if (condition && named !== undefined && !canFailWith(named, condition))
       fault(`${at}.condition`, `can't be ${condition} at ${named.name}, which has no first_token_ms.`);
-    if (condition && isOfStream(condition) && mode === 'rehearsal' && !isStreamed && !isOfStreams)
+    if (condition && isOfStream(condition) && (mode === 'rehearsal' || mode === 'drill') && !isStreamed && !isOfStreams)
       fault(`${at}.condition`, `is ${condition}, which only a streamed answer can have; set stream.`);
     if (from > to) fault(`${at}.to`, 'must be at least from.');
     if (from >= prompts) fault(`${at}.from`, `must be at most ${prompts - 1}, the index of the last prompt.`);
@@ -215,6 +221,13 @@ function streamFault(
 
 /** A scene that a sound chain serves. */
 const served = (name: string, faults: readonly InjectedFault[]): Scene => ({ name, faults, expects: 'served' });
+
+/** A scene that a sound chain serves, unless its failures leave no provider: then what follows the last one is for its rules to say. */
+function servedByRest({ chain: { providers } }: Engine, name: string, faults: readonly InjectedFault[]): Scene {
+  const isEach =
+    providers.length > 1 && providers.every((_, index) => faults.some(({ provider, times }) => provider === index && times === null));
+  return { ...served(name, faults), ...(isEach && { expects: 'either' }) };
+}
 const healthy = served('healthy', []);
 
 /** A fault: the provider always fails in one way, or the first `times` calls. */
@@ -252,17 +265,41 @@ const presetPlans: Readonly<Record<Exclude<Preset, 'streams'>, (engine: Engine) 
   blackout: ({ chain: { providers } }) => [{ name: 'every provider is down', faults: down(first(providers.length)), expects: 'lost' }],
 };
 
-/** The streams of the first providers, each going wrong in every way, and their refusals as an answer. */
-function streamsPlan(engine: Engine, { tools }: Pick<Shape, 'tools'>, providers: number): Plan {
+/** The streams of providers, by default of all, each going wrong in every way, and their refusals as an answer. */
+function streamScenes(engine: Engine, { tools }: Pick<Shape, 'tools'>, providers?: number): Plan {
+  return atEach(
+    engine,
+    (provider, index, path) => {
+      const refusal = { name: 'a refusal as an answer', fault: failing(index, { condition: 'content_filter', status_code: 200 }) };
+      const ways = streamWaysOf(provider, tools.length > 0).map(({ name, fault }) => ({
+        name,
+        fault: streamFault(index, provider, fault),
+      }));
+      return [...ways, refusal].map(({ name, fault }) => servedByRest(engine, `stream of ${provider.name}: ${name}`, [...path, fault]));
+    },
+    providers,
+  );
+}
+
+/** The requests that a provider refuses for its own reasons. */
+const requestScenes = (engine: Engine): Plan =>
+  atEach(engine, ({ name }, index, path) =>
+    (['model_not_found', 'unsupported_request'] as const).map((condition) =>
+      servedByRest(engine, `${condition} at ${name}, lasting`, [...path, failing(index, usual(condition))]),
+    ),
+  );
+
+/** Scenes of the first providers that a prompt can reach, each with the failures before it. */
+function atEach(
+  engine: Engine,
+  scenesOf: (provider: ChainDefinition['providers'][number], index: number, path: readonly InjectedFault[]) => Plan,
+  providers?: number,
+): Plan {
   const paths = pathsTo(engine);
-  const scenes = engine.chain.providers.slice(0, providers).flatMap((provider, index) => {
+  return engine.chain.providers.slice(0, providers).flatMap((provider, index) => {
     const path = paths[index]?.failures.map((found) => failing(found.provider, found));
-    if (path === undefined) return [];
-    const refusal = { name: 'a refusal as an answer', fault: failing(index, { condition: 'content_filter', status_code: 200 }) };
-    const ways = streamWaysOf(provider, tools.length > 0).map(({ name, fault }) => ({ name, fault: streamFault(index, provider, fault) }));
-    return [...ways, refusal].map(({ name, fault }) => served(`stream of ${provider.name}: ${name}`, [...path, fault]));
+    return path === undefined ? [] : scenesOf(provider, index, path);
   });
-  return [healthy, ...scenes];
 }
 
 /** The providers in the order in which a prompt calls them if all are down. */
@@ -296,7 +333,7 @@ function coveragePlan(engine: Engine): Plan {
     if (found === undefined) continue;
     const name = `${labelOf(found)} at ${providers[provider]!.name}`;
     const path = paths[provider]!;
-    scenes.push(served(`${name}, lasting`, [...path, failing(provider, found)]));
+    scenes.push(servedByRest(engine, `${name}, lasting`, [...path, failing(provider, found)]));
     const retries = retriesOf(engine, found.rule);
     if (retries > 0) recovering.push(served(`${name}, recovering`, [...path, failing(provider, found, retries)]));
   }

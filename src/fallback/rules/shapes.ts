@@ -82,6 +82,11 @@ export function toolOf(definition: unknown): Tool | undefined {
   return name === '' ? undefined : { name, description: textOf(own.description), parameters };
 }
 
+/** Whether a request lets a model call its tools. */
+export function mayCall({ tool_choice: choice }: Json): boolean {
+  return (isObject(choice) ? choice.type : choice) !== 'none';
+}
+
 /** What is wrong with the shape of a request. */
 export function shapeFaults({ mode, stream, request }: TestRequest): Fault[] {
   if (!request) return [];
@@ -144,7 +149,7 @@ function endpointOfBody(body: Json): Endpoint {
 
 /** The shape of a real request in the terms of all APIs, for providers that are called by another one. */
 function neutralOf(body: Json): Omit<Shape, 'endpoint' | 'stream' | 'body' | 'index'> {
-  const tools = Array.isArray(body.tools) ? body.tools.flatMap((tool) => toolOf(tool) ?? []) : [];
+  const tools = Array.isArray(body.tools) && mayCall(body) ? body.tools.flatMap((tool) => toolOf(tool) ?? []) : [];
   const effort = body.reasoning_effort ?? (isObject(body.reasoning) ? body.reasoning.effort : undefined);
   const text = isObject(body.text) && isObject(body.text.format) ? body.text.format : undefined;
   const limit = body.max_completion_tokens ?? body.max_tokens ?? body.max_output_tokens;

@@ -74,6 +74,15 @@ interface NamedStreamFault {
 /** How long a generated silence lasts beyond a limit: so long that a gateway which ignores the limit gets the rest of the answer. */
 const beyondMs = 1500;
 
+/** A fault whose silence before content has an end, so that the calls show whether a gateway waited for it. */
+export function withEnd<F extends { readonly condition: Condition | null; readonly inStream?: StreamFault }>(
+  fault: F,
+  { first_token_ms: first }: Pick<Limits, 'first_token_ms'>,
+): F {
+  if (fault.condition !== ofStream.late || fault.inStream !== undefined || first === null) return fault;
+  return { ...fault, inStream: { way: 'stall', afterChunks: 0, stallMs: first + beyondMs } };
+}
+
 /** The ways in which a provider's stream can go wrong. */
 export function streamWaysOf(provider: Limits, hasTools: boolean): NamedStreamFault[] {
   const fault = (way: StreamFault['way'], afterChunks: number, stallMs: number | null = null): StreamFault => ({

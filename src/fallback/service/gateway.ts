@@ -168,7 +168,9 @@ const mostTries = 3;
 
 /** Whether a failure depends on time: a silence, or a connection that breaks behind content. */
 const isTimed = ({ condition, inStream }: InjectedFault) =>
-  inStream === undefined ? condition === ofStream.broken : inStream.way === 'stall' || (inStream.way === 'cut' && inStream.afterChunks > 0);
+  inStream === undefined
+    ? condition === ofStream.broken || condition === ofStream.late
+    : inStream.way === 'stall' || (inStream.way === 'cut' && inStream.afterChunks > 0);
 
 /** The shortest limit of a chain's providers, in milliseconds. */
 const shortestLimit = ({ providers }: ChainDefinition): number =>
@@ -297,12 +299,10 @@ export function outcomeOf(asked: Asked, said: Expected, shape: Shape): Outcome &
 }
 
 /** What the chain says about a finished prompt, and how it would end. */
-interface Judged extends ComparedFlags {
+interface Judged extends Pick<Compared, 'agrees' | 'tested'> {
   readonly said: Expected;
   readonly end: NonNullable<FinishedPrompt['end']>;
 }
-
-type ComparedFlags = Pick<Compared, 'agrees' | 'tested'>;
 
 /** The finished prompt, with what the gateway did. */
 export function finishedOf({ index, scene }: PromptRun, asked: Asked, shape: Shape, { said, end, ...compared }: Judged): FinishedPrompt {

@@ -60,7 +60,7 @@ export class OutageRun {
       rehearsal.markUnusable(
         `The rehearsal could not keep its rate: prompt ${index} began ${Math.round((start - planned) / 100) / 10} s late, since ${maxOpenPrompts} prompts were open or the machine was busy.`,
       );
-    const finished = finishedOf(run, asked, shape, { said, end: 'rule', agrees, tested: true });
+    const finished = finishedOf(run, asked, shape, { said, end: 'rule', agrees });
     this.#finished[index] = finished;
     return finished;
   }

@@ -3,11 +3,12 @@ import { invalid } from '../../kit/errors.ts';
 import { type NewId, type RandomSource, randomFraction } from '../../kit/id.ts';
 import type { Chain, ChainDefinition } from '../model/chain.ts';
 import type { Finding } from '../model/finding.ts';
-import { type Mode, maxCalls, maxSeed, type TestRequest } from '../model/test.ts';
+import { type InjectedFaultRequest, type Mode, maxCalls, maxPrompts, maxSeed, type TestRequest } from '../model/test.ts';
 import type { PromptRun } from '../providers/executor.ts';
 import { assumptions, instantSimulation } from '../providers/simulate.ts';
 import { TimelineRun } from '../providers/timeline.ts';
 import { definitionOf } from '../rules/chain.ts';
+import { isOfStream } from '../rules/conditions.ts';
 import { createEngine, type Engine } from '../rules/engine.ts';
 import { type Plan, planOf, presetOf, promptCountOf } from '../rules/plan.ts';
 import { worstCase } from '../rules/reach.ts';
@@ -106,7 +107,7 @@ export async function prepare(
     prompt_count: count,
     deadline_ms: deadlineMs,
     started_at: now.toISOString(),
-    assumptions: [...prepared.assumptions, ...idleFaults(request, plan)],
+    assumptions: [...prepared.assumptions, ...idleFaults(request, plan), ...leftScenes(request, plan)],
   };
   const prompts = request.prompts ?? [defaultPrompt];
   const timeline = prepared.timeline ?? (request.timeline ? new TimelineRun(request.timeline) : undefined);
@@ -118,11 +119,23 @@ export async function prepare(
 
 /** A sentence about faults of streams in a test with whole answers, which do nothing there. */
 function idleFaults({ mode, faults }: TestRequest, plan: Plan): string[] {
-  const fields = (faults ?? []).flatMap((fault, index) => (streamFaultOf(fault) === undefined ? [] : [`faults.${index}`]));
+  const isOfStreams = (fault: InjectedFaultRequest) =>
+    streamFaultOf(fault) !== undefined || (fault.condition ? isOfStream(fault.condition) : false);
+  const fields = (faults ?? []).flatMap((fault, index) => (isOfStreams(fault) ? [`faults.${index}`] : []));
   const hasWhole = (mode ?? 'simulate') !== 'simulate' && plan.some(({ shape }) => shape?.stream === false);
   return fields.length > 0 && hasWhole
     ? [`A whole answer has no parts, so that ${listed(fields)} mean nothing to the prompts without a stream.`]
     : [];
+}
+
+/** A sentence about the scenes of a preset for which a test has not enough prompts. */
+function leftScenes(request: TestRequest, { length: scenes }: Plan): string[] {
+  const isWhole = presetOf(request) === null || (request.prompt_count ?? request.prompts ?? null) !== null;
+  return isWhole || scenes <= maxPrompts
+    ? []
+    : [
+        `The scenes of all shapes are ${scenes}, and a test has at most ${maxPrompts} prompts: of each shape, only the first scenes are played.`,
+      ];
 }
 
 function testParts(

@@ -19,6 +19,7 @@ import { OutageComparison } from '../rules/outages.ts';
 import { faultAt, type InjectedFault, outagesOf, type Scene } from '../rules/plan.ts';
 import { refusalOf } from '../rules/published-params.ts';
 import { agrees, Differences, failuresOfGroup, type Groups, isTested, marksIn, type Outcome } from '../rules/rehearsal.ts';
+import { withEnd } from '../rules/stream-faults.ts';
 
 /** The most calls of the fake providers of a chain at a time. */
 export const maxFakeCalls = 64;
@@ -171,6 +172,7 @@ export class Rehearsal {
       const { condition, status_code, injected } = call;
       this.outages?.comparison.ended({
         ...{ prompt: prompt.index, call: place, provider, condition, status_code, injected },
+        start: this.outages.since(call.start),
         end: this.outages.since(call.end),
         retry_after_ms: fault?.retry_after_ms ?? null,
       });
@@ -188,7 +190,7 @@ export class Rehearsal {
     }
     const fault =
       this.outages === undefined ? this.#faultOf(prompt, index, nth) : this.outages.comparison.faultNow(index, this.outages.elapsed());
-    const reaction = fakeReaction(asked, fault);
+    const reaction = fakeReaction(asked, fault && withEnd(fault, providers[index]!));
     const latencyMs = fault?.inStream === undefined ? (fault?.latency_ms ?? 0) : 0;
     const isSilent = reaction === 'silence' || latencyMs > timeout_ms;
     const isLate = fault?.condition === ofStream.late;

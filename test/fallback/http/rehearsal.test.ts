@@ -181,7 +181,7 @@ describe('A rehearsal', () => {
     ],
     [
       'ignores first_token_ms',
-      { faults: [failing('gpt-4o', 'first_token_timeout', { stall_ms: limitMs + 300 })] },
+      { faults: [failing('gpt-4o', 'first_token_timeout')] },
       {
         kind: 'calls',
         condition: 'first_token_timeout',
@@ -191,7 +191,7 @@ describe('A rehearsal', () => {
     ],
   ];
   for (const [flaw, test_, named] of streamed) {
-    test(`names the fault of a gateway that streams: ${flaw} [F136]`, async (t) => {
+    test(`names the fault of a gateway that streams: ${flaw} [F136, F158]`, async (t) => {
       const { id, gateway } = await rehearsed(t, flaw, limited);
       const result = await rehearse(id, gateway, { request: { stream: true }, prompt_count: 1, ...test_ });
       assert.equal(result.verdict, 'differs');
@@ -217,6 +217,7 @@ describe('A rehearsal', () => {
     assert.deepEqual([seconds.reduce((sum, { failed }) => sum + failed, 0), first_back_s], [0, null]);
     assert.deepEqual([outages, result.expected_timeline!.outages], [outage.outages, outage.outages]);
     assert.deepEqual(result.expected_timeline!.seconds[0]!.calls[0], { provider: 'gpt-4o', condition: 'auth_error' });
+    assert.ok(result.results.every(({ tested }) => tested === undefined));
   });
 
   test('with outages names the second, the provider and the reason of a gateway that forgets a cool-down [F123]', async (t) => {
@@ -275,14 +276,37 @@ describe('A rehearsal', () => {
     const sentence = 'A whole answer has no parts, so that faults.0 mean nothing to the prompts without a stream.';
     assert.deepEqual(await assumed({ stream: false }), [sentence]);
     assert.deepEqual(await assumed({ stream: true }), []);
+    const { assumptions } = await rehearse(id, gateway, {
+      faults: [failing('gpt-4o', 'interrupted')],
+      request: { stream: 'both' },
+      prompt_count: 2,
+    });
+    assert.deepEqual(assumptions, [sentence]);
+  });
+
+  test('plays the first scenes of each of many shapes, says so, and expects no call of a tool that a request forbids [F137, F157]', async (t) => {
+    const { id, gateway } = await rehearsed(t);
+    const tools = [{ type: 'function', function: { name: 'f' } }];
+    const shape = (length: number) => ({ messages: [{ role: 'user', content: 'a'.repeat(length + 1) }], tools, tool_choice: 'none' });
+    const requests = Array.from({ length: 200 }, (_, length) => shape(length));
+    const body = { mode: 'rehearsal', gateway: { url: gateway.url }, request: { requests } };
+    const { body: started } = await service.call('POST', `/chains/${id}/test`, { body, headers: { prefer: 'respond-async' } });
+    assert.equal(started.prompt_count, 1000);
+    assert.match(
+      started.assumptions.join(),
+      /^The scenes of all shapes are \d+, and a test has at most 1000 prompts: of each shape, only the first scenes are played\.$/,
+    );
+    await service.call('DELETE', `/test-results/${started.id}`);
+    const { assumptions, differences } = await rehearse(id, gateway, { request: { requests: requests.slice(0, 1) } });
+    assert.deepEqual([assumptions, differences], [[], []]);
   });
 
   test('of a gateway that streams as the chain says agrees in every way in which a stream can go wrong, with and without streams [F135]', async (t) => {
     const { id, gateway } = await rehearsed(t, undefined, limited);
     const result = await rehearse(id, gateway, { preset: 'streams', request: { stream: 'both', tools: true } });
     assert.deepEqual([result.differences, result.error], [[], null]);
-    // Nine ways and a refusal for each provider, and a healthy answer of each kind.
-    assert.deepEqual([result.prompt_count, result.agreement!.agreeing], [32, 32]);
+    // Nine ways, a refusal and two refused requests for each provider, and a healthy answer of each kind.
+    assert.deepEqual([result.prompt_count, result.agreement!.agreeing, result.verdict], [38, 38, 'lost_as_ruled']);
     const shapes = result.results.map(({ request }) => request!);
     assert.equal(shapes.filter(({ stream }) => !stream).length, 1);
     for (const { request, received, success } of result.results) {

@@ -453,7 +453,7 @@ describe('A call', () => {
     assert.equal(typeof seen!.body.max_tokens, 'number');
   });
 
-  test('may request a stream, of either API [F49]', async (t) => {
+  test('may request a stream, of either API, which the result names [F49, F135]', async (t) => {
     const service = await startLive(t);
     const openai = await startProvider(
       t,
@@ -471,12 +471,13 @@ describe('A call', () => {
       ]),
     );
     const price = { input_cost_per_1m: 1, output_cost_per_1m: 1 };
-    for (const [fake, model_id] of [
-      [openai, 'openai/gpt-4o'],
-      [anthropic, 'anthropic/claude'],
+    for (const [fake, model_id, endpoint] of [
+      [openai, 'openai/gpt-4o', 'chat'],
+      [anthropic, 'anthropic/claude', 'messages'],
     ] as const) {
       const result = await live(service, [{ name: 'a', model_id, api_base: fake.base, ...price }], [], { stream: true });
       assert.equal(result.success_count, 1, model_id);
+      assert.deepEqual(result.results[0]!.request, { endpoint, stream: true, shape: null });
       assert.equal(fake.seen[0]!.body.stream, true);
       assert.equal(result.cost_usd.total, 7 / 1_000_000);
     }

@@ -95,6 +95,25 @@ describe('A prompt in an outage is compared with what the chain does after the f
     );
   });
 
+  test('a gateway that leaves a provider out where the chain fails over to it is named, unless it never failed', () => {
+    const refused: Made = ['b', 'auth_error'];
+    const found = (first: Made[]) =>
+      compared(
+        [
+          [10, first],
+          [12, [down, 'c']],
+        ],
+        { chain: {} },
+      ).comparison.items.map(({ kind, provider, condition, sentence }) => [kind, provider, condition, sentence]);
+    assert.deepEqual(found([down, refused, 'c']), [
+      ['cooldown', 'b', 'auth_error', 'At 12 s behind the failure of a, the chain calls b, which is not left out; the gateway called c.'],
+    ]);
+    assert.deepEqual(
+      found(['a']).map(([kind, provider]) => [kind, provider]),
+      [['calls', 'a']],
+    );
+  });
+
   test('what a prompt met itself is known at once, so that a retry of a provider that is left out differs', () => {
     const limited: Made = ['a', 'rate_limit'];
     assert.deepEqual(compared([[10, [limited, 'b']]]).agree, [true]);
@@ -166,7 +185,13 @@ describe('A prompt in an outage is compared with what the chain does after the f
     ] as const;
     assert.deepEqual(because(out, {}), [['cooldown', true]]);
     assert.deepEqual(because([[12, ['b']]], {}), [['calls', false]]);
+    // A provider that has answered since its failure is not left out by it.
+    const back = [...out.slice(0, 1), [11, ['a']], [12, ['b']]] as const;
+    assert.deepEqual(because(back, {}), [['calls', false]]);
     const drawn = Array.from({ length: 100 }, (_, second) => [second, [second % 2 === 0 ? 'b' : 'c']] as const);
-    assert.deepEqual(because(drawn, { groups }), [['draws', true]]);
+    assert.equal(compared(drawn, { groups, chain: {} }).comparison.items[0]!.condition, null);
+    const failing = drawn.map(([second, calls]) => [second, second === 0 ? [down, ...calls] : calls] as const);
+    assert.deepEqual(because(failing, { groups }), [['draws', true]]);
+    assert.equal(compared(failing, { groups, chain: {} }).comparison.items[0]!.condition, 'server_error');
   });
 });

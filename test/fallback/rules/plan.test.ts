@@ -7,7 +7,7 @@ import type { TestRequest } from '../../../src/fallback/model/test.ts';
 import { runPrompt } from '../../../src/fallback/providers/executor.ts';
 import { simulation } from '../../../src/fallback/providers/simulate.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
-import { faultAt, planOf, sceneOf } from '../../../src/fallback/rules/plan.ts';
+import { faultAt, planOf, promptCountOf, sceneOf } from '../../../src/fallback/rules/plan.ts';
 import { percentile, Tally } from '../../../src/fallback/rules/statistics.ts';
 import { judge } from '../../../src/fallback/rules/verdict.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
@@ -90,6 +90,43 @@ describe('A plan', () => {
       planOf(createEngine(chainOf(2)), { mode: 'rehearsal', faults });
     assert.throws(refused([{ provider: 'a', condition: 'interrupted' }]), /only a streamed answer can have; set stream/);
     assert.throws(refused([{ provider: 'a', condition: 'first_token_timeout' }]), /has no first_token_ms/);
+  });
+
+  test('of a rehearsal with streams also has the scenes of rules for them that the first provider does not have already [F133]', () => {
+    const rules: RuleRequest[] = [
+      { condition: 'interrupted', action: 'retry', max_retries: 1 },
+      { condition: 'first_token_timeout', action: 'failover', providers: ['b'] },
+    ];
+    const plan = planOf(createEngine(chainOf(3, rules, { first_token_ms: 500 })), { mode: 'rehearsal', stream: true });
+    const names = plan.map(({ name }) => name);
+    assert.deepEqual(
+      names.filter((name) => /interrupted|first_token/.test(name)),
+      ['first_token_timeout at b, lasting', 'interrupted at a, recovering'],
+    );
+    const drill = () => planOf(createEngine(chainOf(2)), { mode: 'drill', faults: [{ provider: 'a', condition: 'interrupted' }] });
+    assert.throws(drill, /only a streamed answer can have; set stream/);
+  });
+
+  test('has the scenes of several shapes in turn, and without a preset each shape as often [F157]', () => {
+    const requests = ['a', 'bb', 'ccc'].map((content) => ({ messages: [{ role: 'user', content }] }));
+    const engine = createEngine(chainOf(2));
+    const shapes = (request: TestRequest) => planOf(engine, request).map(({ name, shape }) => [name, shape!.index]);
+    const planned = shapes({ mode: 'rehearsal', preset: 'primary_down', request: { requests } });
+    const names = planOf(engine, { preset: 'primary_down' }).map(({ name }) => name);
+    assert.deepEqual(
+      planned,
+      names.flatMap((name) => [0, 1, 2].map((index) => [name, index])),
+    );
+    const faults = [{ provider: 'a', condition: 'timeout' as const }];
+    const counts = (request: TestRequest) => promptCountOf(request, planOf(engine, request));
+    assert.deepEqual(
+      [
+        counts({ mode: 'live', request: { requests } }),
+        counts({ mode: 'rehearsal', faults, request: { stream: 'both' } }),
+        counts({ mode: 'rehearsal', faults }),
+      ],
+      [6, 6, 5],
+    );
   });
 
   test("fails other providers until a rule's provider is reached, and omits rules that can never apply", () => {
@@ -204,6 +241,21 @@ describe('A verdict', () => {
       assert.equal(verdict, expected, JSON.stringify(checks));
     });
   }
+
+  test('lost_as_ruled: the streams of every provider went wrong, and the last one leaves no other [F156]', async () => {
+    const { verdict, done } = await run(chainOf(2, [], { first_token_ms: 500 }), { preset: 'streams' });
+    assert.equal(verdict, 'lost_as_ruled');
+    assert.ok(done.some(({ end }) => end === 'exhausted'));
+    const names = done.map(({ scene: { name } }) => name);
+    for (const condition of ['model_not_found', 'unsupported_request'])
+      assert.deepEqual(
+        names.filter((name) => name.includes(condition)),
+        ['a', 'b'].map((name) => `${condition} at ${name}, lasting`),
+      );
+    // So does a rule that only the last provider has.
+    const ofLast = chainOf(2, [{ condition: 'rate_limit', action: 'retry', providers: ['b'] }]);
+    assert.equal((await run(ofLast, {})).verdict, 'lost_as_ruled');
+  });
 
   test('of the coverage plan confirms that every rule that can apply did, for any chain [F43]', async () => {
     await fc.assert(

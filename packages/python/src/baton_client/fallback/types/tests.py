@@ -232,8 +232,8 @@ class PromptResult(TypedDict):
     compared.
     """
     tested: NotRequired[bool]
-    """With the mode `rehearsal`: false if a call should have failed and none did, so that
-    agreement says nothing.
+    """With the mode `rehearsal` without a timeline: false if a call should have failed and none
+    did, so that agreement says nothing.
     """
     attempts_omitted: NotRequired[int]
     """The number of further calls, whose details are left out. Absent if there are none."""
@@ -241,7 +241,7 @@ class PromptResult(TypedDict):
 
 class PromptResultRequest(TypedDict):
     endpoint: Endpoint
-    """The API that was called."""
+    """The API that was called: that of the gateway, else that of the last provider."""
     stream: bool
     """Whether the answer was streamed."""
     shape: int | None
