@@ -45,7 +45,6 @@ describe('the answer page', { skip: withoutBrowser }, () => {
   async function open(t: TestContext, url: string, settings: BrowserContextOptions = {}): Promise<Page> {
     const context = await browser.newContext({ ...phone, ...settings });
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
     const faults: string[] = [];
     page.on('request', (request) => {
       if (!request.url().startsWith(url) && !request.url().startsWith('data:')) faults.push(request.url());

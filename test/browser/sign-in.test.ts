@@ -88,7 +88,6 @@ describe('sign-in at a certified provider, in a browser', { skip: withoutBrowser
     });
     t.after(() => context.close());
     const page = await context.newPage();
-    page.setDefaultTimeout(20_000);
     await page.goto(on.address + path);
     return page;
   }

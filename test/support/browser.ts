@@ -8,9 +8,12 @@ const chromiumPath = findProgram('chromium');
 /** The `skip` of suites that need Chromium. */
 export const withoutBrowser = chromiumPath === undefined ? 'there is no chromium on this machine' : false;
 
+/** How long a page may take for what a test waits for, in milliseconds: longer than any machine needs. */
+const patienceMs = 60_000;
+
 /** Starts a Chromium without background requests. */
-export const launchBrowser = (): Promise<Browser> =>
-  chromium.launch({
+export async function launchBrowser(): Promise<Browser> {
+  const browser = await chromium.launch({
     executablePath: chromiumPath!,
     args: [
       '--disable-gpu',
@@ -21,3 +24,12 @@ export const launchBrowser = (): Promise<Browser> =>
       '--disable-sync',
     ],
   });
+  const newContext = browser.newContext.bind(browser);
+  // `newPage` makes its context by it too.
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(patienceMs);
+    return context;
+  };
+  return browser;
+}

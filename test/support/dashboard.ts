@@ -101,7 +101,6 @@ async function openTab(browser: Browser, withClock: boolean): Promise<Page> {
   });
   const page = await context.newPage();
   if (withClock) await page.clock.install();
-  page.setDefaultTimeout(20_000);
   return page;
 }
 
