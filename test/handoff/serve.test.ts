@@ -315,13 +315,7 @@ describe('service-cli serve', { concurrency: 3 }, () => {
       (await client.query("select 1 from pg_locks where not granted and relation = 'packets'::regclass")).rows.length > 0;
     await until(isWaiting);
     running.child.kill('SIGTERM');
-    // It no longer listens, but has not dropped the request.
-    await until(() =>
-      fetch(`${address}/health`).then(
-        async (answer) => (await answer.text()) === '',
-        () => true,
-      ),
-    );
+    await until(() => running.stdout().some((line) => line.includes('"stopping"')));
     await client.query('commit');
     const answer = await created;
     const text = await answer.text();
