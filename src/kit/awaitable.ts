@@ -33,6 +33,24 @@ export const pauseFor = (ms: number, signal?: AbortSignal): Promise<void> =>
     if (signal?.aborted) end();
   });
 
+/** Works on all items at once. One that fails stops no other; its error is thrown after all of them. */
+export const eachAtOnce = async <Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<Result[]> =>
+  resultsOf(await Promise.allSettled(items.map(work)));
+
+/** Works on items one after another. One that fails stops no other; its error is thrown after all of them. */
+export async function eachInTurn<Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<Result[]> {
+  const ends: PromiseSettledResult<Result>[] = [];
+  for (const item of items) ends.push(...(await Promise.allSettled([work(item)])));
+  return resultsOf(ends);
+}
+
+function resultsOf<Result>(ends: readonly PromiseSettledResult<Result>[]): Result[] {
+  return ends.map((end) => {
+    if (end.status === 'rejected') throw end.reason;
+    return end.value;
+  });
+}
+
 /** Resolves when the work has ended, whatever became of it, or after `ms` milliseconds. */
 export async function settledWithin(ms: number, work: Promise<unknown>): Promise<void> {
   const ended = new AbortController();

@@ -1,4 +1,4 @@
-import { nextTurn, settledWithin } from '../../kit/awaitable.ts';
+import { eachInTurn, nextTurn, settledWithin } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { DeliveryService } from '../service/deliveries.ts';
 import type { DeliveryQueue, DeliveryTake } from '../store/delivery-queues.ts';
@@ -72,8 +72,10 @@ export class Deliverer {
   async round(): Promise<number> {
     const now = this.#parts.clock();
     const queues = await this.#parts.store.deliveries.queues(now);
-    for (const { tenant, webhook } of queues.filter(({ gone }) => gone === 1))
+    const gone = queues.filter((queue) => queue.gone === 1);
+    await eachInTurn(gone, async ({ tenant, webhook }) => {
       if (await this.#parts.store.deliveries.cancel(tenant, webhook, now)) this.#parts.wake();
+    }).catch(this.#parts.onError);
     const active = queues.filter((queue) => queue.gone === 0 && queue.active === 1);
     const due = active.filter(({ due_at }) => due_at <= now.toISOString());
     await this.#claimDue(due, now);

@@ -1,3 +1,4 @@
+import { eachInTurn } from '../../kit/awaitable.ts';
 import type { ErasureService } from '../service/erasures.ts';
 import type { Store } from '../store/store.ts';
 
@@ -21,19 +22,21 @@ interface EraserDependencies {
 export function createEraser({ store, erasures, now }: EraserDependencies): () => Promise<number> {
   let retainedAt = Number.NEGATIVE_INFINITY;
 
-  /** A round of retention; returns whether there may be more. */
+  /** A round of erasures; returns whether there may be more. */
+  const erase = () =>
+    store.erasures.open(roundSize, (open) =>
+      eachInTurn(open, async ({ tenant, id }) => {
+        for (let step = 0; step < roundSize && !(await erasures.step(tenant, id)); step += 1);
+      }),
+    );
+
+  /** A round of retention, if it is time for one; returns whether there may be more. */
   async function retain(): Promise<boolean> {
-    let hasMore = false;
-    for (const { number, days } of await erasures.retaining()) if ((await erasures.retain(number, days)) > 0) hasMore = true;
-    return hasMore;
+    if (now() - retainedAt < retentionEveryMs && now() >= retainedAt) return false;
+    const more = (await eachInTurn(await erasures.retaining(), ({ number, days }) => erasures.retain(number, days))).includes(true);
+    if (!more) retainedAt = now();
+    return more;
   }
 
-  return async () => {
-    const open = await store.erasures.open(roundSize);
-    for (const { tenant, id } of open) for (let step = 0; step < roundSize && !(await erasures.step(tenant, id)); step += 1);
-    const isTime = now() - retainedAt >= retentionEveryMs || now() < retainedAt;
-    const hasMore = isTime && (await retain());
-    if (isTime && !hasMore) retainedAt = now();
-    return open.length > 0 || hasMore ? 0 : everyMs;
-  };
+  return async () => ((await eachInTurn([erase, retain], (part) => part())).includes(true) ? 0 : everyMs);
 }

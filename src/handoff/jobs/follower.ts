@@ -1,3 +1,4 @@
+import { eachAtOnce } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { readAtOnce } from '../service/occurrences.ts';
 import type { SubscriptionService } from '../service/subscriptions.ts';
@@ -18,14 +19,11 @@ interface FollowerDependencies {
 /** Makes the job that reads the trail for subscriptions to events and queues their deliveries. A round returns the milliseconds until the next one. */
 export function createFollower({ store, subscriptions, clock }: FollowerDependencies): () => Promise<number> {
   return async () => {
-    const behind = await store.webhooks.following(clock(), roundSize);
-    const ends = await Promise.allSettled(
-      [...Map.groupBy(behind, ({ tenant }) => tenant)].map(([tenant, following]) => subscriptions.follow(tenant, following)),
-    );
-    // A tenant that fails does not stop the others; its error is reported after all of them.
-    const failed = ends.find((end) => end.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
-    const isLong = behind.length === roundSize || behind.some(({ position, last }) => last - position > readAtOnce);
-    return isLong ? 0 : everyMs;
+    let isLong = false;
+    const more = await store.webhooks.following(clock(), roundSize, (following) => {
+      isLong = following.some(({ position, last }) => last - position > readAtOnce);
+      return eachAtOnce([...Map.groupBy(following, ({ tenant }) => tenant)], ([tenant, own]) => subscriptions.follow(tenant, own));
+    });
+    return more || isLong ? 0 : everyMs;
   };
 }

@@ -1,3 +1,4 @@
+import { eachInTurn } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import { statsDays } from '../model/stats.ts';
 import { dayOf } from '../rules/tiers.ts';
@@ -59,15 +60,7 @@ export function createPruner({ store, clock, retention }: PrunerDependencies): (
       () => store.answerLinks.forget(new Date(now - answerLinksMs), roundSize),
       () => store.sessions.forget(new Date(now), roundSize),
     ];
-    const removed: number[] = [];
-    const failures: unknown[] = [];
-    // A table that fails does not stop the others; its error is reported after all of them.
-    for (const remove of removals)
-      await remove().then(
-        (count) => removed.push(count),
-        (error: unknown) => failures.push(error),
-      );
-    if (failures.length > 0) throw failures[0];
+    const removed = await eachInTurn(removals, (remove) => remove());
     return removed.some((count) => count >= roundSize) ? 100 : everyMs;
   };
 }

@@ -1,3 +1,4 @@
+import { eachAtOnce } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { ScheduleService } from '../service/schedules.ts';
 import type { Store } from '../store/store.ts';
@@ -17,12 +18,9 @@ interface SchedulerDependencies {
 /** Makes the job that runs schedules. A round returns the milliseconds until the next one. */
 export function createScheduler({ store, schedules, clock }: SchedulerDependencies): () => Promise<number> {
   return async () => {
-    const more = await store.schedules.due(clock(), roundSize, async (due) => {
-      const ends = await Promise.allSettled(due.map(({ tenant, name }) => schedules.runDue(tenant, name)));
-      // A schedule that fails does not stop the others; its error is reported after all of them.
-      const failed = ends.find((end) => end.status === 'rejected');
-      if (failed !== undefined) throw failed.reason;
-    });
+    const more = await store.schedules.due(clock(), roundSize, (due) =>
+      eachAtOnce(due, ({ tenant, name }) => schedules.runDue(tenant, name)),
+    );
     return more ? 0 : everyMs;
   };
 }

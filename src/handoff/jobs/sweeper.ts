@@ -1,3 +1,4 @@
+import { eachAtOnce, eachInTurn } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { PacketService } from '../service/packets.ts';
 import type { Store } from '../store/store.ts';
@@ -25,16 +26,12 @@ interface SweeperDependencies {
 export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: SweeperDependencies): () => Promise<number> {
   return async () => {
     const now = clock();
-    const sweep = (command: SweepCommand) => async (found: readonly { tenant: number; id: string }[]) => {
-      const ends = await Promise.allSettled(found.map(({ tenant, id }) => packets.sweep(tenant, id, command)));
-      const failed = ends.find((end) => end.status === 'rejected');
-      if (failed !== undefined) throw failed.reason;
-    };
+    const sweep = (command: SweepCommand) => (found: readonly { tenant: number; id: string }[]) =>
+      eachAtOnce(found, ({ tenant, id }) => packets.sweep(tenant, id, command));
+    const timeOut = () => store.packets.due(now, roundSize, sweep({ kind: 'time_out' }));
     const before = new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1);
-    // A packet that fails does not stop the others; its error is reported after all of them.
-    const [timedOut] = await Promise.allSettled([store.packets.due(now, roundSize, sweep({ kind: 'time_out' }))]);
-    const more = unclaimedTtlSeconds > 0 && (await store.packets.unclaimed(before, roundSize, sweep({ kind: 'expire_unclaimed' })));
-    if (timedOut.status === 'rejected') throw timedOut.reason;
-    return timedOut.value || more ? 0 : everyMs;
+    const expire = () => store.packets.unclaimed(before, roundSize, sweep({ kind: 'expire_unclaimed' }));
+    const more = await eachInTurn(unclaimedTtlSeconds > 0 ? [timeOut, expire] : [timeOut], (part) => part());
+    return more.includes(true) ? 0 : everyMs;
   };
 }

@@ -1,5 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign } from 'node:crypto';
 
+import { eachInTurn } from '../../kit/awaitable.ts';
 import { invalid } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
@@ -100,13 +101,13 @@ export function createAuditService({ store, clock, newId, turns, signer, onHead 
     head: headOf,
 
     /** Writes heads that have moved since they were last written to the log, and to webhooks that name `audit.head`; returns whether there may be more. */
-    async anchor(): Promise<boolean> {
-      const heads = await store.trail.moved(headsPerRound);
-      for (const head of heads) {
-        await turns.next(head.tenant);
-        await anchorOne(head);
-      }
-      return heads.length === headsPerRound;
+    anchor(): Promise<boolean> {
+      return store.trail.moved(headsPerRound, (heads) =>
+        eachInTurn(heads, async (head) => {
+          await turns.next(head.tenant);
+          await anchorOne(head);
+        }),
+      );
     },
 
     /** The public keys that heads are signed with. */

@@ -1,3 +1,4 @@
+import { eachInTurn } from '../../kit/awaitable.ts';
 import { conflict, invalid, notFound } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
 import { isId } from '../../kit/uuid.ts';
@@ -95,53 +96,54 @@ export function createErasureService({ store, clock, newId, views, retentionDays
       const own = store.whole(tenant);
       const found = await own.erasures.find(id);
       if (found === undefined || found.status === 'done') return true;
-      const ids = await own.erasures.next(found, perStep);
       const now = clock();
-      return own.commit({
-        erasures: [id],
-        packets: ids,
-        notifies: true,
-        committed: () => views.forget(),
-        work(transaction) {
-          const erasure = transaction.erasures.get(id);
-          if (erasure === undefined || erasure.status === 'done') return true;
-          const erased = eraseEach(transaction, ids, { erasure, now });
-          // Of a person, nothing is left when a step finds nothing; what it finds, another instance may have erased meanwhile. Packets
-          // that came since the request are erased too.
-          const left = erasure.remaining.filter((packetId) => !ids.includes(packetId));
-          const isDone =
-            erasure.subject_digest === null ? left.length === 0 : ids.every((found) => transaction.packets.get(found) === undefined);
-          const packets = erasure.subject_digest === null ? erasure.packets : erasedSoFar(erasure) + erased.length;
-          const progress = erased.length === 0 ? erasure.progress : { ...erasure.progress, at: now.toISOString() };
-          const isOver = isDone && erased.length === 0;
-          const count = isOver ? packets : Math.max(packets, erasure.packets);
-          const after: StoredErasure = { ...erasure, status: 'running', remaining: left, progress, packets: count };
-          if (isOver) end(transaction, after, now);
-          else transaction.erasures.advance(after, erased);
-          return isOver;
-        },
-      });
+      const committed = () => views.forget();
+      const next = await own.erasures.next(found, perStep);
+      return eraseTogether(next, (ids) =>
+        own.commit({
+          ...{ erasures: [id], packets: ids, notifies: true, committed },
+          work(transaction) {
+            const erasure = transaction.erasures.get(id);
+            if (erasure === undefined || erasure.status === 'done') return true;
+            const erased = eraseEach(transaction, ids, { erasure, now });
+            // Of a person, nothing is left when a step finds nothing; what it finds, another instance may have erased meanwhile. Packets
+            // that came since the request are erased too.
+            const left = erasure.remaining.filter((packetId) => !ids.includes(packetId));
+            const isGone = () => ids.length === next.length && ids.every((found) => transaction.packets.get(found) === undefined);
+            const isDone = erasure.subject_digest === null ? left.length === 0 : isGone();
+            const packets = erasure.subject_digest === null ? erasure.packets : erasedSoFar(erasure) + erased.length;
+            const progress = erased.length === 0 ? erasure.progress : { ...erasure.progress, at: now.toISOString() };
+            const isOver = isDone && erased.length === 0;
+            const count = isOver ? packets : Math.max(packets, erasure.packets);
+            const after: StoredErasure = { ...erasure, status: 'running', remaining: left, progress, packets: count };
+            if (isOver) end(transaction, after, now);
+            else transaction.erasures.advance(after, erased);
+            return isOver;
+          },
+        }),
+      );
     },
 
-    /** Erases packets of a tenant that ended too long ago, in one round with one entry; returns how many. */
-    async retain(tenant: number, days: number): Promise<number> {
+    /** Erases packets of a tenant that ended too long ago, in one round with one entry; returns whether there may be more. */
+    async retain(tenant: number, days: number): Promise<boolean> {
       const now = clock();
       const before = new Date(now.getTime() - days * dayMs);
       const own = store.whole(tenant);
-      const ids = await own.erasures.ended(before, perStep);
-      if (ids.length === 0) return 0;
-      return own.commit({
-        packets: ids,
-        notifies: true,
-        committed: () => views.forget(),
-        work(transaction) {
-          const erased = eraseEach(transaction, ids, { now });
-          if (erased.length === 0) return 0;
-          const details = { packets: erased.length, ended_before: before.toISOString() };
-          transaction.trail.audit({ event_type: 'erased', resource: 'retention', actor: retentionActor, details }, { now, keyId: null });
-          return erased.length;
-        },
-      });
+      const { ids, more } = await own.erasures.ended(before, perStep);
+      if (ids.length === 0) return more;
+      const committed = () => views.forget();
+      await eraseTogether(ids, (some) =>
+        own.commit({
+          ...{ packets: some, notifies: true, committed },
+          work(transaction) {
+            const packets = eraseEach(transaction, some, { now }).length;
+            if (packets === 0) return;
+            const details = { packets, ended_before: before.toISOString() };
+            transaction.trail.audit({ event_type: 'erased', resource: 'retention', actor: retentionActor, details }, { now, keyId: null });
+          },
+        }),
+      );
+      return more;
     },
 
     /** Forgets what this instance holds in memory of packets if any instance has erased content since the last call. */
@@ -164,6 +166,16 @@ const subjectsOf = (document: string): readonly string[] => {
   const { packet } = readJson<Pick<ScheduleRequest, 'packet'>>(document);
   return packet.metadata.subjects ?? [];
 };
+
+/** Erases packets in one transaction, or, if that fails, in one each, so that a packet that fails keeps no other. */
+async function eraseTogether<T>(ids: readonly string[], erase: (ids: readonly string[]) => Promise<T>): Promise<T> {
+  try {
+    return await erase(ids);
+  } catch (error) {
+    if (ids.length < 2) throw error;
+    return (await eachInTurn(ids, (id) => erase([id]))).at(-1)!;
+  }
+}
 
 const erasedSoFar = ({ progress }: StoredErasure): number => progress.rows.packets ?? 0;
 

@@ -1,63 +1,88 @@
-import { type Expression, type ExpressionBuilder, type SqlBool, sql } from 'kysely';
-import { lowestIdAt } from '../../kit/id.ts';
+import { createdAt, lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
 import { rowsOfAll } from './all-tenants.ts';
+import type { DueWalk } from './due-walk.ts';
 import type { ReadDependencies } from './noun.ts';
 import type { Tables } from './tables.ts';
+import { behind } from './walk.ts';
 
-type WorkOnPackets = (found: readonly { tenant: number; id: string }[]) => Promise<void>;
+/** A packet that time changes, and since when it is due. */
+export interface DuePacket {
+  readonly tenant: number;
+  readonly id: string;
+  readonly due_at: string;
+}
+
+type WorkOnPackets = (found: readonly DuePacket[]) => Promise<unknown>;
 
 /** Finds the packets of all tenants that time changes. */
-export const createDuePackets = ({ database, walk }: ReadDependencies) => ({
+export const createDuePackets = ({ database, walks }: ReadDependencies) => ({
   /**
    * Works on up to `limit` packets whose `due_at` has passed, earliest first and behind those of the round before. Returns whether
    * there may be more.
    */
   async due(now: Date, limit: number, work: WorkOnPackets): Promise<boolean> {
-    const { due_at, id } = walk.next(now);
+    const { due: walk } = walks;
+    const from = walk.from(now);
     const rows = await database.reads
       .selectFrom('packets')
       .select(['tenant', 'id', 'due_at'])
       .where('due_at', 'is not', null)
       .where('due_at', '<=', now.toISOString())
-      .where(sql<boolean>`(due_at, id) > (${due_at}, ${id})`)
+      .where('due_at', '>=', from)
+      .where(behind(walk.last && { due_at: walk.last.due_at, id: walk.last.id }))
       .orderBy('due_at')
       .orderBy('id')
       .limit(limit)
+      .$castTo<DuePacket>()
       .execute();
-    const more = walk.found(rows as readonly ((typeof rows)[number] & { due_at: string })[], rows.length === limit);
+    const more = walk.found(rows, rows.length === limit);
     await work(rows);
     return more;
   },
   /** The same for packets that are still `created` and have waited to be claimed since before `before`, oldest first in each tenant. */
   async unclaimed(before: Date, limit: number, work: WorkOnPackets): Promise<boolean> {
-    const created = await unclaimedOf(database, isUnclaimed(before)).limit(limit).execute();
-    const left = limit - created.length;
-    const available = left === 0 ? [] : await unclaimedOf(database, isLongAvailable(before)).limit(left).execute();
-    const rows = [...created, ...available];
-    await work(rows);
-    return rows.length === limit;
+    const created = await createdBefore(database, walks.created, before, limit);
+    const available = await availableBefore(database, walks.available, before, limit);
+    await work([...created.rows, ...available.rows]);
+    return created.more || available.more;
   },
 });
 
-type Condition = (eb: ExpressionBuilder<Tables, 'packets'>) => Expression<SqlBool>;
-
-const isUnclaimed =
-  (before: Date): Condition =>
-  (eb) =>
-    eb.and([
-      eb('packets.status', '=', claimableStatus),
-      eb('packets.id', '<', lowestIdAt(before)),
-      eb('packets.scheduled_at', 'is', null),
-      eb('packets.available_at', 'is', null),
-    ]);
+async function createdBefore({ longReads: db }: Database<Tables>, walk: DueWalk<DuePacket>, before: Date, limit: number) {
+  const from = walk.from(before);
+  const found = await rowsOfAll(db, 'packets')
+    .select(['packets.tenant', 'packets.id'])
+    .where('packets.status', '=', claimableStatus)
+    .where('packets.id', '<', lowestIdAt(before))
+    .where('packets.id', '>=', from === '' ? from : lowestIdAt(new Date(from)))
+    .where('packets.scheduled_at', 'is', null)
+    .where('packets.available_at', 'is', null)
+    .where(behind(walk.last && { 'packets.tenant': walk.last.tenant, 'packets.id': walk.last.id }))
+    .orderBy('packets.tenant')
+    .orderBy('packets.id')
+    .limit(limit)
+    .execute();
+  const rows = found.map((row) => ({ ...row, due_at: createdAt(row.id).toISOString() }));
+  return { rows, more: walk.found(rows, rows.length === limit) };
+}
 
 /** The same for packets whose `not_before` has passed: they wait since then. */
-const isLongAvailable =
-  (before: Date): Condition =>
-  (eb) =>
-    eb.and([eb('packets.available_at', 'is not', null), eb('packets.available_at', '<', before.toISOString())]);
-
-const unclaimedOf = (database: Database<Tables>, condition: Condition) =>
-  rowsOfAll(database.longReads, 'packets').select(['packets.tenant', 'packets.id']).where(condition);
+async function availableBefore({ longReads: db }: Database<Tables>, walk: DueWalk<DuePacket>, before: Date, limit: number) {
+  const { last } = walk;
+  const from = walk.from(before);
+  const rows = await rowsOfAll(db, 'packets')
+    .select(['packets.tenant', 'packets.id', 'packets.available_at as due_at'])
+    .where('packets.available_at', 'is not', null)
+    .where('packets.available_at', '<', before.toISOString())
+    .where('packets.available_at', '>=', from)
+    .where(behind(last && { 'packets.tenant': last.tenant, 'packets.available_at': last.due_at, 'packets.id': last.id }))
+    .orderBy('packets.tenant')
+    .orderBy('packets.available_at')
+    .orderBy('packets.id')
+    .limit(limit)
+    .$castTo<DuePacket>()
+    .execute();
+  return { rows, more: walk.found(rows, rows.length === limit) };
+}

@@ -1,57 +1,73 @@
+import type { DuePacket } from './due-packets.ts';
+import type { DueSchedule } from './schedules.ts';
+import { Walk } from './walk.ts';
+
 /** How often a walk looks at all rows again, and how long before its beginning a row may have become due unseen, in milliseconds. */
 const wholeMs = 60_000;
 const slackMs = 10_000;
 
-/** A row that is due. */
-interface DueRow {
-  readonly due_at: string;
-  readonly id: string;
-}
-
 /**
- * The way of a job over the rows that are due, from one round to the next. A round continues behind the rows of the one before, so
- * that rows whose work fails keep no other from theirs. With `skips`, a walk begins behind the rows that were done long ago, whose
- * index entries PostgreSQL keeps while another session holds an older snapshot.
+ * A walk over the rows that are due. With `skips`, it begins behind the rows that were done long ago, whose index entries PostgreSQL
+ * keeps while another session holds an older snapshot. Rows that another instance wrote with a time that has passed long ago are found
+ * by the next look at all.
  */
-export class DueWalk {
+export class DueWalk<Row extends { readonly due_at: string }> extends Walk<Row> {
   readonly #skips: boolean;
   #floor = '';
-  #last: DueRow | undefined;
-  #oldest: string | undefined;
+  /** The earliest row that this walk found, or that was written since it began. */
+  #earliest = '';
   #begunAt = 0;
   #wholeAt = Number.NEGATIVE_INFINITY;
 
   constructor(skips: boolean) {
+    super();
     this.#skips = skips;
   }
 
-  /** Behind which row the next round begins. */
-  next(now: Date): DueRow {
-    if (this.#last !== undefined) return this.#last;
-    this.#oldest = undefined;
+  /** From which time on the next round looks at rows that are due at `now`, behind `last`. */
+  from(now: Date): string {
+    if (this.last !== undefined) return this.#floor;
     this.#begunAt = now.getTime();
+    this.#earliest = new Date(this.#begunAt - slackMs).toISOString();
     // A clock that was set back begins anew too.
     if (!this.#skips || Math.abs(this.#begunAt - this.#wholeAt) >= wholeMs) {
       this.#wholeAt = this.#begunAt;
       this.#floor = '';
     }
-    return { due_at: this.#floor, id: '' };
+    return this.#floor;
   }
 
-  /** Notes what a round found; `isFull`: there may be more behind. Returns whether another round may find some now. */
-  found(rows: readonly DueRow[], isFull: boolean): boolean {
-    const isFirst = this.#last === undefined;
-    this.#oldest ??= rows[0]?.due_at;
-    this.#last = isFull ? rows.at(-1) : undefined;
-    if (isFull) return true;
-    const slack = new Date(this.#begunAt - slackMs).toISOString();
-    this.#floor = this.#oldest !== undefined && this.#oldest < slack ? this.#oldest : slack;
-    // Others may have become due before the row where this round began.
-    return !isFirst;
+  override found(rows: readonly Row[], isFull: boolean): boolean {
+    for (const { due_at } of rows) this.#note(due_at);
+    if (!isFull) this.#floor = this.#earliest;
+    return super.found(rows, isFull);
   }
 
   /** Notes that a row was written which is due at a time, perhaps one that has passed long ago. */
   written(due_at: string): void {
+    this.#note(due_at);
     if (due_at < this.#floor) this.#floor = due_at;
   }
+
+  #note(due_at: string): void {
+    if (due_at < this.#earliest) this.#earliest = due_at;
+  }
 }
+
+/** The ways of jobs over rows that are due, about which commits tell them. */
+export interface DueWalks {
+  /** Packets whose `due_at` has passed. */
+  readonly due: DueWalk<DuePacket>;
+  /** Packets that wait to be claimed, by their creation and by their `not_before`. */
+  readonly created: DueWalk<DuePacket>;
+  readonly available: DueWalk<DuePacket>;
+  readonly schedules: DueWalk<DueSchedule>;
+}
+
+/** Walks at their beginning. */
+export const createDueWalks = (skips: boolean): DueWalks => ({
+  due: new DueWalk(skips),
+  created: new DueWalk(skips),
+  available: new DueWalk(skips),
+  schedules: new DueWalk(skips),
+});

@@ -9,6 +9,7 @@ import { Table, TableBuffer } from './engine/table-buffer.ts';
 import { keyOf } from './erasure.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf } from './tables.ts';
+import { behind, Walk } from './walk.ts';
 
 declare module './tables.ts' {
   interface Tables {
@@ -116,13 +117,16 @@ function withErased(erasure: StoredErasure, packetIds: readonly string[], group:
 const maxStepBytes = 4 * 1024 * 1024;
 
 /** An erasure that is not done. */
-export interface OpenErasure {
-  readonly tenant: number;
-  readonly id: string;
-}
+export type OpenErasure = Pick<RowOf<'erasures'>, 'tenant' | 'id' | 'created_at'>;
+
+/** A packet that ended, and when. */
+export type EndedPacket = Pick<RowOf<'packets'>, 'id'> & { readonly ended_at: string };
 
 function reads({ database }: ReadDependencies) {
   const { reads: db } = database;
+  const walk = new Walk<OpenErasure>();
+  /** By tenant. */
+  const walksOfEnded = new Map<number, Walk<EndedPacket>>();
 
   /** The first of these packets that together are not too large, in this order. */
   async function fitting(tenant: number, ids: readonly string[]): Promise<string[]> {
@@ -181,27 +185,51 @@ function reads({ database }: ReadDependencies) {
         rows.map(({ packet_id }) => packet_id),
       );
     },
-    /** Packets that ended, or last changed, before a time and are not erased, the earliest first, up to `limit`. */
-    async ended(before: Date, limit: number): Promise<string[]> {
+    /**
+     * Up to `limit` packets that ended, or last changed, before a time and are not erased, the earliest first and behind those of the
+     * call before, and whether there may be more.
+     */
+    async ended(before: Date, limit: number): Promise<{ ids: string[]; more: boolean }> {
       const { tenant } = scope;
-      const found = db.selectFrom('packets').select('id').where('tenant', '=', tenant).where('ended_at', '<', before.toISOString());
-      const rows = await found.orderBy('ended_at').limit(limit).execute();
-      return fitting(
+      const walk = walksOfEnded.get(tenant) ?? new Walk();
+      walksOfEnded.set(tenant, walk);
+      const rows = await db
+        .selectFrom('packets')
+        .select(['id', 'ended_at'])
+        .where('tenant', '=', tenant)
+        .where('ended_at', '<', before.toISOString())
+        .where(behind(walk.last && { ended_at: walk.last.ended_at, id: walk.last.id }))
+        .orderBy('ended_at')
+        .orderBy('id')
+        .limit(limit)
+        .$castTo<EndedPacket>()
+        .execute();
+      const ids = await fitting(
         tenant,
         rows.map(({ id }) => id),
       );
+      const fit = rows.filter(({ id }) => ids.includes(id));
+      return { ids, more: walk.found(fit, rows.length === limit || fit.length < rows.length) };
     },
   });
   const ofAll = {
-    /** Erasures that are not done, the oldest first, up to `limit`. */
-    open: (limit: number): Promise<OpenErasure[]> =>
-      db
+    /** Works on up to `limit` erasures that are not done, the oldest first and behind those of the round before; returns whether there are any. */
+    async open(limit: number, work: (found: readonly OpenErasure[]) => Promise<unknown>): Promise<boolean> {
+      const { last } = walk;
+      const rows = await db
         .selectFrom('erasures')
-        .select(['tenant', 'id'])
+        .select(['tenant', 'id', 'created_at'])
         .where('done_at', 'is', null)
+        .where(behind(last && { created_at: last.created_at, tenant: last.tenant, id: last.id }))
         .orderBy('created_at')
+        .orderBy('tenant')
+        .orderBy('id')
         .limit(limit)
-        .execute() as Promise<OpenErasure[]>,
+        .execute();
+      const more = walk.found(rows, rows.length === limit);
+      await work(rows);
+      return more || rows.length > 0;
+    },
 
     /** A number that rises with each commit that erased content, which instances may hold in memory. */
     async version(): Promise<number> {

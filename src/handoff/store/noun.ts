@@ -2,7 +2,7 @@ import type { Awaitable } from '../../kit/awaitable.ts';
 import { ServiceError, tookTooLong } from '../../kit/errors.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import type { Viewer } from '../rules/sight.ts';
-import type { DueWalk } from './due-walk.ts';
+import type { DueWalks } from './due-walk.ts';
 import type { Writes } from './engine/group.ts';
 import type { InLane } from './in-lane.ts';
 import type { Lanes, Timed } from './lanes.ts';
@@ -21,8 +21,7 @@ export interface Noun {
 export interface ReadDependencies {
   readonly database: Database<Tables>;
   readonly indexing: Indexing;
-  /** The way of the sweeper over the packets that are due. */
-  readonly walk: DueWalk;
+  readonly walks: DueWalks;
 }
 
 /** The tenant whose data a caller reads, how much of it the caller sees, and how its long reads run. */

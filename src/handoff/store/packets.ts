@@ -358,7 +358,7 @@ export interface PacketText {
 }
 
 /** Reads packets. Ids begin with the creation time, so newest first is the descending order of ids in every index. */
-function reads({ database, indexing, walk }: ReadDependencies) {
+function reads({ database, indexing, walks }: ReadDependencies) {
   const pages = createPageReads(database);
   const byId = database.query<{ tenant: number; id: string }, PacketText>((db, { tenant, id }) =>
     db
@@ -393,7 +393,7 @@ function reads({ database, indexing, walk }: ReadDependencies) {
     search: (wanted: Omit<Search, 'tenant'>) => search(scope, indexing, wanted),
   });
   const ofAll = {
-    ...createDuePackets({ database, indexing, walk }),
+    ...createDuePackets({ database, indexing, walks }),
     /** The number of packets of all tenants, by status. */
     async countByStatus(): Promise<Record<Status, number>> {
       const rows = await rowsOfAll(database.longReads, 'counters')

@@ -1,12 +1,12 @@
-import { type Kysely, sql } from 'kysely';
+import type { Kysely } from 'kysely';
 import { countOf } from '../../kit/sql/count.ts';
 import type { Sight } from '../rules/sight.ts';
-import { DueWalk } from './due-walk.ts';
 import { noContent, type Writes } from './engine/group.ts';
 import type { Journal } from './engine/journal.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { Page } from './page-size.ts';
 import type { RowOf, Tables } from './tables.ts';
+import { behind } from './walk.ts';
 
 declare module './tables.ts' {
   interface Tables {
@@ -40,6 +40,13 @@ export interface ScheduleNeeds {
 
 /** When a schedule runs, and how it went. */
 export type StoredSchedule = Omit<RowOf<'schedules'>, 'tenant'>;
+
+/** A schedule whose time has come. */
+export interface DueSchedule {
+  readonly tenant: number;
+  readonly name: string;
+  readonly due_at: string;
+}
 
 /** A schedule with its document. */
 export interface FoundSchedule extends StoredSchedule {
@@ -144,8 +151,7 @@ const shownColumns = [
   'documents.updated_at',
 ] as const;
 
-function reads({ database }: ReadDependencies) {
-  const walk = new DueWalk(false);
+function reads({ database, walks: { schedules: walk } }: ReadDependencies) {
   const ofTenant = ({ viewer: { tenant_number: tenant, sight }, inLane }: ReadScope) => ({
     /** A schedule; undefined if there is none of the name, or the caller does not see the packets that it makes. */
     find: (name: string): Promise<FoundSchedule | undefined> =>
@@ -160,22 +166,23 @@ function reads({ database }: ReadDependencies) {
   });
   const ofAll = {
     /** Works on up to `limit` schedules of all tenants whose time has come, earliest first; returns whether there may be more. */
-    async due(now: Date, limit: number, work: (found: readonly { tenant: number; name: string }[]) => Promise<void>): Promise<boolean> {
-      const { due_at, id } = walk.next(now);
+    async due(now: Date, limit: number, work: (found: readonly DueSchedule[]) => Promise<unknown>): Promise<boolean> {
+      const { last } = walk;
+      const from = walk.from(now);
       const rows = await database.reads
         .selectFrom('schedules')
         .select(['tenant', 'name', 'due_at'])
         .where('due_at', 'is not', null)
         .where('due_at', '<=', now.toISOString())
-        .where(sql<boolean>`(due_at, name) > (${due_at}, ${id})`)
+        .where('due_at', '>=', from)
+        .where(behind(last && { due_at: last.due_at, tenant: last.tenant, name: last.name }))
         .orderBy('due_at')
+        .orderBy('tenant')
         .orderBy('name')
         .limit(limit)
+        .$castTo<DueSchedule>()
         .execute();
-      const more = walk.found(
-        rows.map((row) => ({ due_at: row.due_at!, id: row.name })),
-        rows.length === limit,
-      );
+      const more = walk.found(rows, rows.length === limit);
       await work(rows);
       return more;
     },

@@ -3,7 +3,7 @@ import { createSalts, type NewId, type RandomSource } from '../../kit/id.ts';
 import { isShared } from '../../kit/sql/database.ts';
 import { migrate } from '../../kit/sql/migrate.ts';
 import type { Viewer } from '../rules/sight.ts';
-import { DueWalk } from './due-walk.ts';
+import { createDueWalks } from './due-walk.ts';
 import { migrations } from './migrations/index.ts';
 import { ReadScope } from './noun.ts';
 import { matches } from './packet-filter.ts';
@@ -42,10 +42,10 @@ export async function openStore({ databaseUrl, clock, newId, random, charactersP
   const thread = isShared(databaseUrl) ? startSearchThread(databaseUrl) : undefined;
 
   const queue = createQueueReads(database);
-  const walk = new DueWalk(database.name === 'postgres');
-  const units = createUnits(database, { newId, newSalt: createSalts(random), clock, walk });
+  const walks = createDueWalks(database.name === 'postgres');
+  const units = createUnits(database, { newId, newSalt: createSalts(random), clock, walks });
   const indexing = new Indexing(database, thread);
-  const reads = prepareReads({ database, indexing, walk });
+  const reads = prepareReads({ database, indexing, walks });
   const isSeen = async ({ tenant_number, sight }: Viewer, packetId: string) => {
     const seen = database.reads
       .selectFrom('packets')

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 
-import { type Awaitable, andThen } from '../../kit/awaitable.ts';
+import { type Awaitable, andThen, eachInTurn } from '../../kit/awaitable.ts';
 import { readJson } from '../../kit/json.ts';
 import { countOf } from '../../kit/sql/count.ts';
 import type { Row, Values } from '../../kit/sql/dialect.ts';
@@ -22,6 +22,7 @@ import { forgetPayloadsOf, removedCounter, tenantsWithOld } from './payloads.ts'
 import type { Provenance } from './provenance.ts';
 import type { RowOf } from './tables.ts';
 import { entryReads } from './trail-entries.ts';
+import { behind, Walk } from './walk.ts';
 
 /** An entry of the audit log that is not about a packet. */
 export interface AuditRecord {
@@ -276,6 +277,7 @@ interface AuditTotal {
 
 /** Reads the trail: the history of a packet and the tenant's audit log are views of the same rows. */
 function reads({ database }: ReadDependencies) {
+  const walk = new Walk<MovedHead>();
   const ofPacket = database.query<{ tenant: number; packet_id: string; limit: number }, EventRow & { length: number }>(
     (db, { tenant, packet_id, limit }) =>
       db
@@ -407,9 +409,9 @@ function reads({ database }: ReadDependencies) {
   const ofAll = {
     /** The last position of each of these tenants; tenants without events are left out. */
     positions: (tenants: readonly number[]) => positionsOf.all({ tenants: JSON.stringify(tenants) }),
-    /** Heads that have moved since they were last anchored, up to `limit`. */
-    moved(limit: number): Promise<MovedHead[]> {
-      return database.longReads
+    /** Works on up to `limit` heads that have moved since they were last anchored; returns whether there may be more. */
+    async moved(limit: number, work: (found: readonly MovedHead[]) => Promise<unknown>): Promise<boolean> {
+      const heads = await database.longReads
         .selectFrom('heads')
         .innerJoin('tenants', 'tenants.number', 'heads.tenant')
         .leftJoin('counters', (join) =>
@@ -417,18 +419,23 @@ function reads({ database }: ReadDependencies) {
         )
         .select(['heads.tenant', 'tenants.id as tenant_id', 'heads.position', 'heads.digest', 'heads.at'])
         .where(sql<boolean>`heads.position > coalesce(counters.value, 0)`)
+        .where(behind(walk.last && { 'heads.tenant': walk.last.tenant }))
         .orderBy('heads.tenant')
         .limit(limit)
         .execute();
+      const more = walk.found(heads, heads.length === limit);
+      await work(heads);
+      return more;
     },
     /**
      * Removes stream events older than `before`, tenant by tenant in the order of positions; the audit log keeps its
      * entries. Removes up to `limit` of each tenant; returns how many it removed.
      */
     async forgetPayloads(before: Date, limit: number): Promise<number> {
-      let removed = 0;
-      for (const tenant of await tenantsWithOld(database, before)) removed += await forgetPayloadsOf(database, tenant, before, limit);
-      return removed;
+      const removed = await eachInTurn(await tenantsWithOld(database, before), (tenant) =>
+        forgetPayloadsOf(database, tenant, before, limit),
+      );
+      return removed.reduce((sum, count) => sum + count, 0);
     },
   };
   return { ofTenant, ofAll };

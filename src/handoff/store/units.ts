@@ -4,13 +4,15 @@ import { currentRequest } from '../../kit/current-request.ts';
 import type { NewId } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { dueAt } from '../rules/due.ts';
+import { claimableStatus } from '../rules/packet-life.ts';
 import type { Viewer } from '../rules/sight.ts';
+import { waitsSince } from '../rules/times.ts';
 import type { AnswerLinkNeeds } from './answer-links.ts';
 import type { ClaimNeeds } from './claim-queue.ts';
 import type { CounterNeeds } from './counters.ts';
 import { type DeliveryNeeds, deliveries } from './deliveries.ts';
 import type { DocumentNeeds } from './documents.ts';
-import type { DueWalk } from './due-walk.ts';
+import type { DueWalks } from './due-walk.ts';
 import { Beginnings } from './engine/beginnings.ts';
 import { Group, type TenantUnit, type Writes } from './engine/group.ts';
 import { type Committed, GroupCommit, type Outcome } from './engine/groups.ts';
@@ -28,7 +30,7 @@ import type { OpenPacketNeeds } from './open-packets.ts';
 import { type PacketNeeds, packets } from './packets.ts';
 import type { PersonNeeds } from './people.ts';
 import type { QuestionNeeds } from './questions.ts';
-import type { ScheduleNeeds } from './schedules.ts';
+import { type ScheduleNeeds, schedules } from './schedules.ts';
 import type { SessionNeeds } from './sessions.ts';
 import type { Tables } from './tables.ts';
 import type { TenantNeeds } from './tenants.ts';
@@ -87,13 +89,13 @@ interface UnitsDependencies {
   readonly newId: NewId;
   readonly newSalt: () => string;
   readonly clock: Clock;
-  readonly walk: DueWalk;
+  readonly walks: DueWalks;
 }
 
 export type Units = ReturnType<typeof createUnits>;
 
 /** Runs units of work in groups. */
-export function createUnits(database: Database<Tables>, { newId, newSalt, clock, walk }: UnitsDependencies) {
+export function createUnits(database: Database<Tables>, { newId, newSalt, clock, walks }: UnitsDependencies) {
   const beginnings = new Beginnings(clock);
   const listeners: CommitListener[] = [];
   const wakes: (() => void)[] = [];
@@ -144,7 +146,7 @@ export function createUnits(database: Database<Tables>, { newId, newSalt, clock,
     for (const [index, { unit }] of group.units.entries()) {
       if (unit.committed !== undefined && 'result' in outcomes[index]!) attempt(() => unit.committed!());
     }
-    attempt(() => noteDue(group, walk));
+    attempt(() => noteDue(group, walks));
     attempt(() => {
       if (isDue(group)) for (const wake of wakes) attempt(wake);
     });
@@ -192,13 +194,21 @@ function isDue(group: UnitGroup): boolean {
   return [...isSent, ...group.each(webhooks.writes, ({ changed }) => [changed.size > 0])].includes(true);
 }
 
-/** Notes when the packets that were written are due. */
-function noteDue(group: UnitGroup, walk: DueWalk): void {
+/** Notes when the packets and schedules that were written are due. */
+function noteDue(group: UnitGroup, walks: DueWalks): void {
   group.each(packets.writes, ({ changed }) => {
     for (const { after } of changed.values()) {
       const at = dueAt(after.packet);
-      if (at !== null) walk.written(at);
+      if (at !== null) walks.due.written(at);
+      if (after.packet.status === claimableStatus) {
+        walks.created.written(after.packet.created_at);
+        walks.available.written(waitsSince(after.packet));
+      }
     }
+    return [];
+  });
+  group.each(schedules.writes, ({ written }) => {
+    for (const stored of written.values()) if (stored?.due_at != null) walks.schedules.written(stored.due_at);
     return [];
   });
 }

@@ -10,6 +10,7 @@ import type { Session } from './engine/session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf, Tables } from './tables.ts';
+import { behind, Walk } from './walk.ts';
 
 declare module './tables.ts' {
   interface Tables {
@@ -292,6 +293,7 @@ async function scrub(database: ReadDependencies['database'], limit: number): Pro
 
 function reads({ database }: ReadDependencies) {
   const { reads: db } = database;
+  const walk = new Walk<FollowingRow>();
   const notifying = database.query<{ tenant: number }, { seq: number }>((db, { tenant }) =>
     db
       .selectFrom('webhooks')
@@ -356,9 +358,10 @@ function reads({ database }: ReadDependencies) {
     /** Erases the secrets and addresses of what was removed and has no pending delivery; returns how many, up to `limit`. */
     scrub: (limit: number) => scrub(database, limit),
 
-    /** Subscriptions of all tenants that are behind their trail or over, up to `limit`. */
-    following: (now: Date, limit: number): Promise<FollowingRow[]> =>
-      db
+    /** Works on up to `limit` subscriptions of all tenants that are behind their trail or over; returns whether there may be more. */
+    async following(now: Date, limit: number, work: (found: readonly FollowingRow[]) => Promise<unknown>): Promise<boolean> {
+      const { last } = walk;
+      const rows = await db
         .selectFrom('webhooks')
         .innerJoin('heads', 'heads.tenant', 'webhooks.tenant')
         .select(['webhooks.tenant', 'webhooks.seq', 'webhooks.id', 'webhooks.expires_at', 'webhooks.subscription', 'webhooks.position'])
@@ -368,10 +371,16 @@ function reads({ database }: ReadDependencies) {
         .where((eb) => eb.or([eb('webhooks.position', '<', eb.ref('heads.position')), eb('webhooks.expires_at', '<=', now.toISOString())]))
         // All have an end, by which the index of subscriptions is read.
         .where('webhooks.expires_at', '>', sql.lit(''))
+        .where(behind(last && { 'webhooks.expires_at': last.expires_at!, 'webhooks.seq': last.seq }))
         .orderBy('webhooks.expires_at')
+        .orderBy('webhooks.seq')
         .limit(limit)
         .$castTo<FollowingRow>()
-        .execute(),
+        .execute();
+      const more = walk.found(rows, rows.length === limit);
+      await work(rows);
+      return more;
+    },
 
     /** Whether any tenant has a channel whose links begin with the origin of a request. */
     async hasOrigins(): Promise<boolean> {

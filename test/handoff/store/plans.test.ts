@@ -36,7 +36,7 @@ const withoutTenant: readonly [RegExp, string][] = [
   ],
   [/ from "erasures" where "done_at" is null /, 'erasures of all tenants that are not done, for a job'],
   [
-    /^select ("seq"|("seq", )?"tenant", .+) from "\w+" where .+ <=? \?( and \(due_at, (id|name)\) > \(\?, \?\))?( order by "\w+"(, "(id|name)")?)? limit \?$/,
+    /^select ("seq"|("seq", )?"tenant", .+) from "\w+" where .+ <=? \?( and "due_at" >= \?)?( and (1 = 1|\([^)]+\) > \([?, ]+\)))?( order by "\w+"(, "(id|tenant|name)")*)? limit \?$/,
     'due rows of all tenants, for jobs',
   ],
 ];

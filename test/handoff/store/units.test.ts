@@ -6,7 +6,7 @@ import type { Delivery } from '../../../src/handoff/model/webhook.ts';
 import type { KeyFamily } from '../../../src/handoff/rules/exclusion.ts';
 import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { deliveries as deliveryNoun } from '../../../src/handoff/store/deliveries.ts';
-import { DueWalk } from '../../../src/handoff/store/due-walk.ts';
+import { createDueWalks } from '../../../src/handoff/store/due-walk.ts';
 import { migrations } from '../../../src/handoff/store/migrations/index.ts';
 import type { ReadDependencies } from '../../../src/handoff/store/noun.ts';
 import type { Tables } from '../../../src/handoff/store/tables.ts';
@@ -95,7 +95,7 @@ async function openUnits(t: TestContext, store: TestStore) {
     newId: () => newId(new Date()),
     newSalt: createSalts(),
     clock: systemClock,
-    walk: new DueWalk(true),
+    walks: createDueWalks(true),
   });
   /** Creates a packet of a source agent; returns how many open packets the agent had before. */
   const create = (tenant: number, agent: string) =>
