@@ -12,7 +12,8 @@ export function recordStatements(t: TestContext, part: string): Statement[] {
   const statements: Statement[] = [];
   const { query } = pg.Client.prototype;
   pg.Client.prototype.query = function (this: pg.Client, ...given: unknown[]) {
-    const statement = given[0] as Statement;
+    const [first, values] = given as [Statement | string, Statement['values']];
+    const statement = typeof first === 'string' ? { text: first, values } : first;
     if (statement.text?.includes(part)) statements.push(statement);
     return Reflect.apply(query, this, given);
   } as typeof query;
