@@ -7,7 +7,7 @@ import { mcp } from '../../support/mcp.ts';
 import { startService, TestClock } from '../../support/service.ts';
 import { stores } from '../../support/stores.ts';
 
-// Each test is named by a row of the table in docs/sign-in.md: what a client expects of `/mcp`, by its published documents.
+// Each test is named by a row of the table in docs/agents.md: what a client expects of `/mcp`, by its published documents.
 
 async function start(t: TestContext) {
   const clock = new TestClock();
@@ -104,7 +104,7 @@ const rows: Record<string, (t: TestContext) => Promise<void>> = {
 for (const [row, run] of Object.entries(rows)) test(`a connector of MCP: ${row}`, run);
 
 test('each row of the table of connectors has its test', () => {
-  const guide = readFileSync(new URL('../../../docs/sign-in.md', import.meta.url), 'utf8');
+  const guide = readFileSync(new URL('../../../docs/agents.md', import.meta.url), 'utf8');
   const [, table = ''] = /## What connectors expect\n(.*?)\n## /s.exec(guide) ?? [];
   const named = [...table.matchAll(/^\| (?!Expectation|---)([^|]+) \|/gm)].map(([, row]) => row!.trim());
   assert.deepEqual(named, Object.keys(rows));
