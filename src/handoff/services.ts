@@ -101,7 +101,7 @@ export function createServices(base: Base, store: Store, live: Live, identity: I
     executions: createExecutionService({ ...parts, views }),
     audit: createAuditService({ ...parts, turns, signer: signerOf(settings), onHead: (head) => logger.info(head, 'audit head') }),
     erasures: createErasureService({ ...parts, views, retentionDays: settings.retentionDays }),
-    ...{ groups: createGroupService(parts), delegations: createDelegationService(parts) },
+    ...{ groups: createGroupService({ ...parts, providerPrefix: settings.oidcGroupPrefix }), delegations: createDelegationService(parts) },
     waiting: createWaitingService({ views, packets, connections, list: live.waitingList }),
     notices: createNoticeService({ views, clock, answerLinks, publicUrl }),
     channels: createChannelService({ ...parts, urlProblem, mailProblem: mailProblem(settings), publicUrl, signIn }),

@@ -8,9 +8,6 @@ import { defineRoute } from './route.ts';
 /** The most members of a group. */
 const maxMembers = 1000;
 
-/** The prefix of the names of groups that an identity provider has: those are not written here. */
-export const providerPrefix = 'idp:';
-
 /** The name of a person, as policies, groups and delegations have it. */
 export const personName = (description: string) => name(description, { maxLength: 200 });
 
@@ -43,7 +40,8 @@ const groupRoutes = routeTable('approvals', {
     path: '/groups/{name}',
     access: 'manage',
     summary: 'Set the members of a group',
-    description: `Who is a member counts from now on, also for open questions. Names that begin with \`${providerPrefix}\` are those of an identity provider and are refused.`,
+    description:
+      'Who is a member counts from now on, also for open questions. Names that begin with `SERVICE_OIDC_GROUP_PREFIX`, which is `idp:` by default, are those of an identity provider and are refused.',
     params,
     body: GroupRequest,
     bodyExample: { members: groupExample.members },

@@ -1,6 +1,6 @@
 import { invalid } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
-import { type Group, type GroupRequest, providerPrefix } from '../model/group.ts';
+import type { Group, GroupRequest } from '../model/group.ts';
 import { groupPrefix, nameKey } from '../model/people.ts';
 import type { StoredDocument } from '../store/documents.ts';
 import type { Caller } from './authentication.ts';
@@ -14,8 +14,13 @@ const shownGroup = ({ name, version, document, created_at, updated_at }: StoredD
   ...{ created_at, updated_at },
 });
 
+type GroupDependencies = Omit<ServiceDependencies, 'newId'> & {
+  /** What the names of the groups of an identity provider begin with. */
+  readonly providerPrefix: string;
+};
+
 /** The operations on groups of people. */
-export function createGroupService({ store, clock }: Omit<ServiceDependencies, 'newId'>) {
+export function createGroupService({ store, clock, providerPrefix }: GroupDependencies) {
   const documents = createDocumentService({ store, clock });
   return {
     /** Sets the members of a group. `isNew`: there was none of the name. @throws ServiceError 400 */

@@ -374,7 +374,8 @@ class Approvals(AsyncConnection):
         """Set the members of a group.
 
         Who is a member counts from now on, also for open questions. Names that begin with
-        `idp:` are those of an identity provider and are refused.
+        `SERVICE_OIDC_GROUP_PREFIX`, which is `idp:` by default, are those of an identity
+        provider and are refused.
 
         Needs a key with the scope `manage`.
 
