@@ -41,6 +41,11 @@ interface Kept {
   readonly idToken: string | undefined;
 }
 
+/** A session that goes on. */
+interface OpenSession extends SessionAccess {
+  readonly kept: Kept;
+}
+
 const minuteMs = 60_000;
 
 /** From which age on the provider is asked again in the background, and from which a request waits for it, in milliseconds. */
@@ -122,7 +127,7 @@ export class Sessions {
     if (session === undefined || (await this.#isSuspended(session))) return undefined;
     const { clock, failed } = this.#parts;
     const now = clock().getTime();
-    const { refreshToken } = this.#kept(session);
+    const { refreshToken } = session.kept;
     const age = now - Date.parse(session.checked_at);
     if (refreshToken !== undefined && age >= checkFromMs) {
       const checking = this.#check(session, refreshToken);
@@ -150,7 +155,7 @@ export class Sessions {
     return { ...caller, ends: Date.parse(session.expires_at), credential: session.token_hash };
   }
 
-  async #open(token: string): Promise<SessionAccess | undefined> {
+  async #open(token: string): Promise<OpenSession | undefined> {
     const { store, clock, times } = this.#parts;
     const tenant = token.split('.', 1)[0]!;
     if (!isId(tenant) || token.length > 200) return undefined;
@@ -158,7 +163,11 @@ export class Sessions {
     if (session === undefined) return undefined;
     const now = clock().getTime();
     const isIdle = now - Date.parse(session.last_seen_at) >= times.idleMinutes * minuteMs;
-    return isIdle || Date.parse(session.expires_at) <= now ? undefined : session;
+    if (isIdle || Date.parse(session.expires_at) <= now) return undefined;
+    const kept = this.#kept(session);
+    if (kept !== undefined) return { ...session, kept };
+    await this.#end(session.tenant_number, [session.id], 'another SERVICE_SESSION_KEY');
+    return undefined;
   }
 
   /** Whether the person is suspended, also under another name than that of the session. */
@@ -166,8 +175,9 @@ export class Sessions {
     return (await suspendedAs(this.#parts.store, tenant_number, { subject, issuer })) !== undefined;
   }
 
-  #kept({ id, sealed }: Pick<StoredSession, 'id' | 'sealed'>): Partial<Kept> {
-    return (sealed === null ? undefined : this.#parts.seal.open<Kept>(sealed, purpose(id))) ?? {};
+  /** The tokens that a session keeps; undefined: another key encrypted them, so nobody can ask the provider for the person again. */
+  #kept({ id, sealed }: Pick<StoredSession, 'id' | 'sealed'>): Kept | undefined {
+    return sealed === null ? undefined : this.#parts.seal.open<Kept>(sealed, purpose(id));
   }
 
   #seen({ id, tenant_number }: SessionAccess): Promise<void> {
@@ -183,13 +193,13 @@ export class Sessions {
   }
 
   /** Asks the provider for the person again; false: the session has ended. One request of one instance asks at a time. */
-  #check(session: SessionAccess, refreshToken: string): Promise<boolean> {
+  #check(session: OpenSession, refreshToken: string): Promise<boolean> {
     const checking = this.#checking.get(session.id) ?? this.#ask(session, refreshToken).finally(() => this.#checking.delete(session.id));
     this.#checking.set(session.id, checking);
     return checking;
   }
 
-  async #ask(session: SessionAccess, refreshToken: string): Promise<boolean> {
+  async #ask(session: OpenSession, refreshToken: string): Promise<boolean> {
     const { store, clock, provider, seal } = this.#parts;
     const { id, tenant_number, checked_at } = session;
     const own = store.whole(tenant_number);
@@ -220,7 +230,7 @@ export class Sessions {
       await this.#end(tenant_number, [id], 'the identity provider');
       return false;
     }
-    const kept: Kept = { refreshToken: found.refreshToken, idToken: found.idToken ?? this.#kept(session).idToken };
+    const kept: Kept = { refreshToken: found.refreshToken, idToken: found.idToken ?? session.kept.idToken };
     const sealed = seal.close(kept, purpose(id));
     await this.#save(session, { groups, sealed, checked_at: clock().toISOString(), checking_until: null });
     return true;
@@ -253,14 +263,15 @@ export class Sessions {
   async isValid({ tenant_id, credential = '', scopes, admin }: Caller): Promise<boolean> {
     const { store, clock, times, rules } = this.#parts;
     const session = await store.sessions.byHash(tenant_id, credential);
-    if (session === undefined || (await this.#isSuspended(session))) return false;
+    const kept = session && this.#kept(session);
+    if (session === undefined || kept === undefined || (await this.#isSuspended(session))) return false;
     const granted = grantedTo(session.groups, rules);
     // A stream judges its caller once, when it is opened; it is opened again with the rights that are left.
     const isLess = admin ? !granted.admin : !scopes?.every((scope) => granted.scopes.includes(scope));
     if (isLess) return false;
     const now = clock().getTime();
     // Whoever listens is not idle, but has to be known to the provider.
-    const isChecked = this.#kept(session).refreshToken === undefined || now - Date.parse(session.checked_at) < checkBeforeMs + checkingMs;
+    const isChecked = kept.refreshToken === undefined || now - Date.parse(session.checked_at) < checkBeforeMs + checkingMs;
     if (isChecked && now - Date.parse(session.last_seen_at) >= Math.min(seenEveryMs, times.idleMinutes * minuteMs))
       await this.#seen(session);
     return isChecked && Date.parse(session.expires_at) > now;
@@ -269,7 +280,7 @@ export class Sessions {
   /** Ends the session with this token; returns where the browser goes to end that of the provider, if there is such a place. */
   async end(token: string): Promise<string | undefined> {
     const session = await this.#endOpen(token, 'signing out');
-    return session && this.#parts.provider.endSession(this.#kept(session).idToken);
+    return session && this.#parts.provider.endSession(session.kept.idToken);
   }
 
   /** Ends the session with this token, whose browser has begun another one. */
@@ -277,7 +288,7 @@ export class Sessions {
     await this.#endOpen(token, 'another sign-in');
   }
 
-  async #endOpen(token: string, endedBy: string): Promise<SessionAccess | undefined> {
+  async #endOpen(token: string, endedBy: string): Promise<OpenSession | undefined> {
     const session = await this.#open(token);
     if (session !== undefined) await this.#end(session.tenant_number, [session.id], endedBy);
     return session;

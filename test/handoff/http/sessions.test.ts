@@ -481,6 +481,28 @@ describe('What is stored of a session', () => {
       assert.equal(secretOf(await rows()), null, 'it goes with the end');
     });
 
+  for (const store of storesOfSeveral)
+    test(`is opened by each start with the key that the first one made, and has ended where another key is set, on ${store.name} [H409]`, async (t) => {
+      const { service, issuer, clock } = await start(t, { store });
+      const cookie = cookiesOf(await signIn(service, issuer));
+      const statusAt = async (at: TestService, own = cookie) => (await asPerson(at, own)('GET', '/keys/self')).status;
+      const next = (settings: Record<string, string> = {}) =>
+        startService(t, { databaseUrl: service.databaseUrl, clock, settings: { ...signInSettings(issuer), ...settings } });
+      const second = await next();
+      clock.turn(15 * 60);
+      const asked = issuer.requests.get('/token')!;
+      assert.equal(await statusAt(second), 200);
+      assert.equal(issuer.requests.get('/token'), asked + 1, 'with the refresh token that the first one stored');
+      const other = await next({ SERVICE_SESSION_KEY: Buffer.alloc(32, 7).toString('base64') });
+      assert.equal(await statusAt(other), 401);
+      const { entries } = (await other.call('GET', '/audit')).body;
+      assert.deepEqual([entries[0].action, entries[0].details.ended_by], ['deleted', 'another SERVICE_SESSION_KEY']);
+      assert.equal(await statusAt(second), 401, 'it has ended for all');
+      const fresh = cookiesOf(await signIn(other, issuer));
+      clock.turn(15 * 60);
+      assert.equal(await statusAt(other, fresh), 200, 'with the key of the settings');
+    });
+
   test('is read for each cookie: one that names no open session is 401, and no wrong key [H425]', async (t) => {
     const { service, issuer } = await start(t);
     const cookie = cookiesOf(await signIn(service, issuer));
