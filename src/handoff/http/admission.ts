@@ -90,7 +90,6 @@ export function createAdmission({
     const mayBeToken = !token.startsWith(keyPrefix) && !(await keys.wasKey(token));
     const mayAsk = () => limits.requireFewWrongKeys(request.ip, clock().getTime());
     const caller = mayBeToken ? await by.callerWithToken(route, token, mayAsk) : undefined;
-    if (caller !== undefined) reply.removeHeader('www-authenticate');
     return count(route, request, reply, caller);
   }
 
@@ -111,6 +110,7 @@ export function createAdmission({
   function count(route: Admission, request: FastifyRequest, reply: FastifyReply, caller: Caller | undefined): Caller | Promise<Caller> {
     const now = clock().getTime();
     if (caller === undefined) {
+      if (identity !== undefined) reply.header('www-authenticate', identity.challenge(route));
       limits.wrongKey(request.ip, now);
       throw unauthorized('The API key is not valid.', identity?.challenge(route));
     }
@@ -127,6 +127,7 @@ export function createAdmission({
   ): Caller | Promise<Caller> {
     reply.headers(state.headers);
     if (state.refusal !== undefined) return refuse(route, caller, state.refusal);
+    if (caller.kind === 'token') reply.removeHeader('www-authenticate');
     request.info.counted = state;
     identity?.note(reply, route, caller, route);
     requireRight(caller, route);

@@ -322,15 +322,31 @@ describe('A token of the identity provider', () => {
   });
 
   test('does not count as a wrong key when it is signed, and a forged one does, with the challenge on the 429 too', async (t) => {
-    const { as, token, issuer } = await start(t);
-    const expired = await token('baton:read', { claims: { exp: 1 } });
-    for (let index = 0; index < 40; index += 1) assert.equal((await as('GET', '/packets', expired)).status, 401);
+    const { as, token, issuer, service } = await start(t);
+    const signed: [string, number][] = [
+      [await token('baton:read', { claims: { exp: 1 } }), 401],
+      [await issuer.token('http://127.0.0.1:9'), 401],
+      [await token('openid'), 403],
+    ];
+    for (const [one, status] of signed)
+      for (let index = 0; index < 31; index += 1) assert.equal((await as('GET', '/packets', one)).status, status);
     const [header, payload] = (await token()).split('.');
     const forged = `${header}.${payload}.AAAA`;
     for (let index = 0; index < 30; index += 1) assert.equal((await as('GET', '/packets', forged)).status, 401);
-    const limited = await as('GET', '/packets', forged);
-    assert.equal(limited.status, 429);
-    assert.match(String(limited.headers['www-authenticate']), /resource_metadata=/);
+    const few = await start(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '1' } });
+    const valid = await few.token();
+    const first = await few.as('GET', '/packets', valid);
+    assert.deepEqual([first.status, first.headers['www-authenticate']], [200, undefined]);
+    const limited = {
+      'a forged token': as('GET', '/packets', forged),
+      'a wrong key': service.call('GET', '/packets', { key: `svc_${'x'.repeat(49)}` }),
+      'a wrong key at /mcp': service.call('POST', '//mcp', { key: 'wrong', body: {} }),
+      'a valid token': few.as('GET', '/packets', valid),
+    };
+    for (const [name, answer] of Object.entries(limited)) {
+      const { status, headers } = await answer;
+      assert.deepEqual([status, /resource_metadata=/.test(String(headers['www-authenticate']))], [429, true], name);
+    }
     assert.equal((await as('GET', '/packets', await token())).status, 200);
     assert.equal(issuer.requests.get('/introspect'), undefined);
   });
