@@ -47,7 +47,7 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
   const { settings, clock } = base;
   const { packets, agents, erasures } = services;
   const runOnce = {
-    sweep: createSweeper({ store, packets, clock, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
+    sweep: createSweeper({ store, packets, clock, refresh: services.keys.refresh, unclaimedTtlSeconds: settings.unclaimedTtlSeconds }),
     schedule: createScheduler({ store, schedules: services.schedules, clock }),
     follow: createFollower({ store, subscriptions: services.subscriptions, clock }),
     index: createIndexingJob(store, clock),

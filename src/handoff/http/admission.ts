@@ -72,6 +72,7 @@ export function createAdmission({
     reply: FastifyReply,
   ): Promise<Caller> {
     by.requireOwnPage(route, request);
+    await keys.refresh();
     const caller = await by.identity.sessions.callerOf(token);
     if (caller === undefined) throw unauthorized('The session has ended. Sign in again.', by.challenge(route));
     return count(route, request, reply, caller);
@@ -87,6 +88,7 @@ export function createAdmission({
   ): Promise<Caller> {
     // Also on a 429, so that a client learns how it gets a token.
     reply.header('www-authenticate', by.challenge(route));
+    await keys.refresh();
     const mayBeToken = !token.startsWith(keyPrefix) && !(await keys.wasKey(token));
     const mayAsk = () => limits.requireFewWrongKeys(request.ip, clock().getTime());
     const caller = mayBeToken ? await by.callerWithToken(route, token, mayAsk) : undefined;
@@ -101,10 +103,10 @@ export function createAdmission({
   }
 
   /** Counts a request for the page of an answer link, whether or not there is such a link. */
-  function admitLink(request: FastifyRequest, reply: FastifyReply): Caller {
+  function admitLink(request: FastifyRequest, reply: FastifyReply): Caller | Promise<Caller> {
     reply.headers(answerPageHeaders);
     limits.answerLink(request.ip, (request.params as { token: string }).token, clock().getTime());
-    return undefined as never;
+    return andThen(keys.refresh(), () => undefined as never);
   }
 
   function count(route: Admission, request: FastifyRequest, reply: FastifyReply, caller: Caller | undefined): Caller | Promise<Caller> {

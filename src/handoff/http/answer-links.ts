@@ -118,7 +118,8 @@ async function refused(error: unknown, form: URLSearchParams, reader: Reader | u
     asking(status, opened, reader, { problem, entered: enteredIn(form), isWhole: form.has('whole') });
   if (error.code === 'STALE') return askAgain(409, 'The question, or what it is about, has changed. Read it again before you answer.');
   if (error.code === 'NOT_AN_APPROVER') return refusal(error.message);
-  if (error.code === 'FORBIDDEN' && reader !== undefined) return refusal(error.message);
+  // About the name that was signed in with or typed, not about the link.
+  if (error.code === 'FORBIDDEN' && (reader !== undefined || error.field === 'responded_by')) return refusal(error.message);
   if (error.code === 'FORBIDDEN')
     return refusal('This link was made by the agent that asks, and the question excludes its answer. Ask for another link.');
   return askAgain(400, error.message.replace(/^data\.(\S+)/, '$1'));

@@ -1,4 +1,4 @@
-import { eachAtOnce, eachInTurn } from '../../kit/awaitable.ts';
+import { type Awaitable, eachAtOnce, eachInTurn } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
 import type { PacketService } from '../service/packets.ts';
 import type { Store } from '../store/store.ts';
@@ -15,6 +15,8 @@ interface SweeperDependencies {
   store: Store;
   packets: Pick<PacketService, 'sweep'>;
   clock: Clock;
+  /** Drops what is cached of policies and people if it has changed. */
+  refresh: () => Awaitable<void>;
   /** How long a packet may stay unclaimed, in seconds; 0: for ever. */
   unclaimedTtlSeconds: number;
 }
@@ -23,11 +25,13 @@ interface SweeperDependencies {
  * Makes the job that ends leases, applies `hitl.on_timeout` and expires unclaimed packets when their time is over. A round returns
  * the milliseconds until the next one.
  */
-export function createSweeper({ store, packets, clock, unclaimedTtlSeconds }: SweeperDependencies): () => Promise<number> {
+export function createSweeper({ store, packets, clock, refresh, unclaimedTtlSeconds }: SweeperDependencies): () => Promise<number> {
   return async () => {
     const now = clock();
-    const sweep = (command: SweepCommand) => (found: readonly { tenant: number; id: string }[]) =>
-      eachAtOnce(found, ({ tenant, id }) => packets.sweep(tenant, id, command));
+    const sweep = (command: SweepCommand) => async (found: readonly { tenant: number; id: string }[]) => {
+      await refresh();
+      await eachAtOnce(found, ({ tenant, id }) => packets.sweep(tenant, id, command));
+    };
     const timeOut = () => store.packets.due(now, roundSize, sweep({ kind: 'time_out' }));
     const before = new Date(now.getTime() - unclaimedTtlSeconds * 1000 + 1);
     const expire = () => store.packets.unclaimed(before, roundSize, sweep({ kind: 'expire_unclaimed' }));

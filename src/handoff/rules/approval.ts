@@ -1,3 +1,4 @@
+import { ServiceError } from '../../kit/errors.ts';
 import { groupPrefix, nameKey } from '../model/people.ts';
 import type { Step } from '../model/policy.ts';
 
@@ -38,8 +39,8 @@ export interface People {
   /** The members of a group, by its name; empty for a group that does not exist. */
   readonly groups: ReadonlyMap<string, readonly string[]>;
   readonly absences: readonly Absence[];
-  /** People who answer nothing. */
-  readonly suspended: readonly string[];
+  /** People who answer nothing, in the form in which names are compared. */
+  readonly suspended: ReadonlySet<string>;
 }
 
 /** What a person approved for later: it counts wherever a step asks that person. */
@@ -107,7 +108,12 @@ function namesIn(from: readonly string[], { groups }: People): Set<string> {
   return new Set(names.map(nameKey));
 }
 
-const isSuspended = ({ suspended }: People, name: string): boolean => suspended.some((other) => nameKey(other) === nameKey(name));
+const isSuspended = ({ suspended }: People, name: string): boolean => suspended.has(nameKey(name));
+
+/** Requires that the person whose name an answer carries is not suspended, also where the name is only typed. @throws ServiceError 403 */
+export function requireActive(people: People, name: string): void {
+  if (isSuspended(people, name)) throw new ServiceError('FORBIDDEN', `${name.trim()} is suspended here.`, { field: 'responded_by' });
+}
 
 /** Whether an approval counts: nothing made it void, and nobody whom it names is suspended. */
 const counts = (approval: Approval, people: People): boolean =>

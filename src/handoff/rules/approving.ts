@@ -480,7 +480,7 @@ export function actorOfDecision({ by, policy }: ActionDecision): string {
 export const noFacts: Facts = {
   judge: () => ({ verdict: null, skipped: [], shadow: [] }),
   faultsOf: () => [],
-  people: () => ({ groups: new Map(), absences: [], suspended: [] }),
+  people: () => ({ groups: new Map(), absences: [], suspended: new Set() }),
   isBound: () => false,
   standing: () => [],
 };

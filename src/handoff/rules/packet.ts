@@ -6,7 +6,8 @@ import type { Packet, PacketSummary, PatchRequest } from '../model/packet.ts';
 import type { WebhookEvent } from '../model/webhook.ts';
 import { answeredPacket, answerTo, type EndedQuestion, partialIn, questionsEndedBy, withQuestionEnded } from './answer.ts';
 import { requireVerified, typedName } from './answered-by.ts';
-import { type Facts, type OpenCase, type Remembered, typed } from './approving.ts';
+import { requireActive } from './approval.ts';
+import { type Facts, noFacts, type OpenCase, type Remembered, typed } from './approving.ts';
 import type { Command } from './command.ts';
 import { considerAtTime, decideAction, withApproval } from './considered.ts';
 import { erase, requireKept } from './erasure.ts';
@@ -302,6 +303,7 @@ function respond<P extends AnyPacket>(
     throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(latest)}`);
   }
   if (latest.state === 'timed_out') throw new ServiceError('GONE', 'The question is overdue.');
+  requireActive((questions.facts ?? noFacts).people(), answer.responded_by);
   requireVerified(latest.question, by);
   if (latest.question.action !== undefined)
     return decideAction(packet, latest, { answer, by, decider, via, link, standingId }, questions, now);

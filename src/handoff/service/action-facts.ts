@@ -30,6 +30,9 @@ class FactNeeded extends Error {
   }
 }
 
+/** What every answer needs. */
+export const answerFacts = (facts: Facts): unknown => facts.people();
+
 /** The most facts that one operation needs: the policies, the schema of an action and people, again after an edit, with room for a race. */
 const maxFacts = 16;
 
@@ -121,13 +124,13 @@ class ReadFacts implements Facts {
 }
 
 /**
- * Commits a unit of work that may need facts about actions: when it does, they are read, and it is committed again with them. What is
- * about no action costs nothing.
+ * Commits a unit of work that may need facts about actions or people: when it does, they are read, and it is committed again with them.
+ * What needs none costs nothing.
  * @param prepare asks for facts that are needed for certain, so that they are read before the first commit
  */
 export async function withFacts<T>(
   sources: FactSources,
-  { tenant, caller, prepare }: { tenant: number; caller?: Caller | undefined; prepare?: (facts: Facts) => void },
+  { tenant, caller, prepare }: { tenant: number; caller?: Caller | undefined; prepare?: ((facts: Facts) => void) | undefined },
   commit: (facts: Facts) => Promise<T>,
 ): Promise<T> {
   const facts = new ReadFacts(sources, tenant, caller);

@@ -16,7 +16,7 @@ import { isAwaited, latestQuestion } from '../rules/question-state.ts';
 import { acts, hasRight, mayMakeFor, requireLasting, requireMakerFor, requireRight } from '../rules/rights.ts';
 import type { StoredAnswerLink } from '../store/answer-links.ts';
 import type { DeliveryQueue } from '../store/delivery-queues.ts';
-import { type FactSources, withFacts } from './action-facts.ts';
+import { answerFacts, type FactSources, withFacts } from './action-facts.ts';
 import { actorOf, answeredBy, type Caller, type CallerOfOrigin, familyOf, provenanceOf } from './authentication.ts';
 import { changeIn } from './change.ts';
 import type { ServiceDependencies } from './dependencies.ts';
@@ -246,9 +246,10 @@ export function createAnswerLinkService({
       const { responder, tenant } = link;
       if (person.tenant_number !== tenant) return `You are signed in as ${person.name}; the question is for somebody else.`;
       if (!hasRight(person, acts.answerByLink)) return `You are signed in as ${person.name}, who may not answer questions.`;
-      if (responder === null || isSamePerson(responder, person.name)) return undefined;
+      if (responder !== null && isSamePerson(responder, person.name)) return undefined;
       const from = packet.hitl.step?.from;
-      if (from === undefined) return `You are signed in as ${person.name}; the question is for somebody else.`;
+      if (from === undefined)
+        return responder === null ? undefined : `You are signed in as ${person.name}; the question is for somebody else.`;
       const { people } = await facts.policies.of(tenant);
       const step = { steps: [], began_at: '', expires_at: null, approvals: [], standing: [], people };
       if (placeOf(step, { from }, person.name, readAt, false) !== 'not asked') return undefined;
@@ -277,7 +278,7 @@ export function createAnswerLinkService({
       const key_id = person === undefined ? link.key_id : null;
       const decider = { verified: by.verified, method: by.method, key_id };
       const standingId = answer.remember !== undefined && mayLetStand(maker, link, person) ? newId(at.now) : undefined;
-      return withFacts(facts, { tenant: link.tenant }, (known) =>
+      return withFacts(facts, { tenant: link.tenant, prepare: answerFacts }, (known) =>
         store.whole(link.tenant).commit({
           packets: [packet_id],
           notifies: true,

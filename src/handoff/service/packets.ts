@@ -10,7 +10,7 @@ import type { LeaseTerms } from '../rules/lease.ts';
 import { actingAgent, requireAgent, requireQueue, requireResponder } from '../rules/rights.ts';
 import type { ClaimFilter } from '../store/claim-queue.ts';
 import type { Idempotency } from '../store/idempotency.ts';
-import { type FactSources, withFacts } from './action-facts.ts';
+import { answerFacts, type FactSources, withFacts } from './action-facts.ts';
 import { actorOf, answeredBy, type Caller } from './authentication.ts';
 import { actingFor, type Changed, type ChangeOptions, changeIn, keptAnswer, repeatedChange } from './change.ts';
 import { type CreationDependencies, createPacketCreation } from './create.ts';
@@ -208,7 +208,9 @@ async function change(
         repeatedChange(transaction, idempotency) ??
         keptAnswer(transaction, idempotency, id, changeIn(transaction, id, command, at, { ifMatch, maxBytes, facts }), at),
     });
-  return needsFacts(command) ? withFacts(parts, { tenant: caller.tenant_number, caller }, commit) : commit();
+  if (!needsFacts(command)) return commit();
+  const prepare = command.kind === 'respond' ? answerFacts : undefined;
+  return withFacts(parts, { tenant: caller.tenant_number, caller, prepare }, commit);
 }
 
 /** Changes many packets in one unit of work. A refused packet is reported and does not affect the others. */

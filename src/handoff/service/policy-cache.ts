@@ -13,7 +13,7 @@ import { inOrder, type JudgedPolicy, type Judgement, judge, matching, type Subje
 import { quickFit } from '../rules/quick-fit.ts';
 import { strictSchema } from '../rules/strict-schema.ts';
 import type { StoredDocument } from '../store/documents.ts';
-import type { StoredPerson } from '../store/people.ts';
+import type { Counted } from '../store/people.ts';
 import type { Store } from '../store/store.ts';
 
 /** What a tenant has published about approvals. */
@@ -86,18 +86,19 @@ export class PolicyCache {
       documents.all('group'),
       documents.all('delegation'),
       documents.all('standing'),
-      people.all(),
+      people.counted(),
     ]);
     return {
       policies: inOrder(policies.map(storedPolicy)),
       standing: standing.map(storedStanding),
       people: {
+        // The provider's last: a group of the tenant may have had such a name before the prefix was set.
         groups: new Map([
-          ...providerGroups(known),
           ...groups.map(({ name, document }): [string, string[]] => [name, (readJson(document) as Pick<Group, 'members'>).members]),
+          ...providerGroups(known),
         ]),
         absences: delegations.map(({ document }): Absence => readJson(document) as Delegation),
-        suspended: known.filter(({ suspended_at }) => suspended_at !== null).map(({ name }) => name),
+        suspended: new Set(known.flatMap(({ name_key, suspended_at }) => (suspended_at === null ? [] : [name_key]))),
       },
     };
   }
@@ -173,7 +174,7 @@ export const storedPolicy = ({ name, version, document }: Pick<StoredDocument, '
 });
 
 /** The groups of the identity provider, by their names with the prefix, with the people who were in them when they signed in last. */
-function providerGroups(people: readonly StoredPerson[]): Map<string, string[]> {
+function providerGroups(people: readonly Counted[]): Map<string, string[]> {
   const members = new Map<string, string[]>();
   for (const { name, groups } of people)
     for (const group of groups) {

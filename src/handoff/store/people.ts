@@ -41,6 +41,11 @@ export type StoredPerson = Omit<RowOf<'people'>, 'tenant' | 'groups'> & { readon
 const columns = ['name_key', 'name', 'subject', 'issuer', 'groups', 'last_seen_at', 'suspended_at', 'left_at', 'links_end_at'] as const;
 
 type Row = Omit<RowOf<'people'>, 'tenant'>;
+type CountedRow = Pick<Row, 'name_key' | 'name' | 'groups' | 'suspended_at'>;
+
+/** What policies know of a person. */
+export type Counted = Pick<StoredPerson, 'name_key' | 'name' | 'groups' | 'suspended_at'>;
+
 const decoded = ({ groups, ...row }: Row): StoredPerson => ({ ...row, groups: readJson<string[]>(groups) });
 
 /** A tenant's people, by the form in which names are compared. Whom a unit names has a row, empty until it is saved. */
@@ -94,7 +99,7 @@ const writes: Writes<PersonNeeds, PersonBuffer> = {
   },
 };
 
-/** The most people in a list. */
+/** The most people in a list, and in one read. */
 const maxListed = 10_000;
 
 function reads({ database }: ReadDependencies) {
@@ -109,6 +114,16 @@ function reads({ database }: ReadDependencies) {
       .where('subject', '=', subject)
       .where('suspended_at', 'is not', null),
   );
+  const counted = database.query<{ tenant: number; last: string }, CountedRow>((db, { tenant, last }) =>
+    db
+      .selectFrom('people')
+      .select(['name_key', 'name', 'groups', 'suspended_at'])
+      .where('tenant', '=', tenant)
+      .where('name_key', '>', last)
+      .where((eb) => eb.or([eb('suspended_at', 'is not', null), eb('groups', '<>', '[]')]))
+      .orderBy('name_key')
+      .limit(sql.lit(maxListed)),
+  );
   const ofTenant = ({ tenant, inLane }: ReadScope) => ({
     /** The name under which a person of an identity provider is suspended, whatever it is called now; undefined: it is not. */
     async suspendedName({ subject, issuer }: { readonly subject: string; readonly issuer: string }): Promise<string | undefined> {
@@ -120,6 +135,19 @@ function reads({ database }: ReadDependencies) {
     async find(name_key: string): Promise<StoredPerson | undefined> {
       const row = await one.first({ tenant, name_key });
       return row && decoded(row);
+    },
+
+    /** All people whom policies count or leave out: who is in a group of the identity provider, or is suspended. */
+    async counted(): Promise<Counted[]> {
+      const found: Counted[] = [];
+      let last = '';
+      let page: CountedRow[];
+      do {
+        page = await counted.all({ tenant, last });
+        for (const { groups, ...row } of page) found.push({ ...row, groups: readJson<string[]>(groups) });
+        last = page.at(-1)?.name_key ?? '';
+      } while (page.length === maxListed);
+      return found;
     },
 
     /** The people of whom something is stored, by name, up to 10,000. */

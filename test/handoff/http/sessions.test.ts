@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { describe, type TestContext, test } from 'node:test';
 import type { JWTPayload } from 'jose';
 
-import { a2aRequest } from '../../support/a2a.ts';
+import { a2a, a2aRequest, messageOf } from '../../support/a2a.ts';
 import { looking } from '../../support/consistency.ts';
 import { connectTo } from '../../support/databases.ts';
 import { databaseInMemory } from '../../support/faults.ts';
@@ -11,7 +11,7 @@ import { asPerson, cookiesOf, dana, publicUrl, signIn, signInSettings, startIssu
 import { question } from '../../support/life.ts';
 import { mcpRequest } from '../../support/mcp.ts';
 import { createPacket, startService, TestClock, type TestService } from '../../support/service.ts';
-import { inMemory, type TestStore } from '../../support/store.ts';
+import { inMemory, numbersTo, type TestStore } from '../../support/store.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
 import { listenTo, openEvents, openSocket } from '../../support/streams.ts';
 import { until } from '../../support/until.ts';
@@ -683,5 +683,48 @@ describe('A suspended person, without any provider', () => {
       const { body: other } = await service.call('POST', '/tenants', { body: { name: 'Other' } });
       const { body: foreign } = await service.call('POST', '/keys', { body: { name: 'k', tenant_id: other.id } });
       assert.deepEqual((await service.call('GET', '/people', { key: foreign.key })).body.people, []);
+    });
+
+  for (const store of stores)
+    test(`answers under no typed name either, however many are suspended, on ${store.name} [H575]`, async (t) => {
+      const service = await startService(t, { store });
+      const many = `insert into people (tenant, name_key, name, groups, suspended_at) select tenants.number, 'a' || numbers.number, 'a' || numbers.number, '[]', 'then' from tenants, ${numbersTo(service.databaseUrl, 10_000)}`;
+      if (store === inMemory) databaseInMemory().exec(many);
+      else await (await connectTo(t, service.databaseUrl)).query(many);
+      const { body: key } = await service.call('POST', '/keys', { body: { name: 'Dana', scopes: ['read', 'work', 'respond'] } });
+      const ids = [await asking(service, { ...question, action: { tool: 'refund', arguments: {} } }), await asking(service)];
+      const links = await Promise.all(
+        ids.map(async (id) => new URL((await service.call('POST', `/packets/${id}/answer-links`, { body: {} })).body.url).pathname),
+      );
+      const answers: [string, (id: string, link: string) => ReturnType<TestService['call']>][] = [
+        [
+          'a link',
+          async (_, link) => {
+            const digest = /name="digest" value="(\w+)"/.exec((await service.call('GET', `/${link}`, { key: null })).text)?.[1] ?? '';
+            const raw = new URLSearchParams({ digest, response: 'Yes', decision: 'reject', name: ' DANA' }).toString();
+            const headers = { 'content-type': 'application/x-www-form-urlencoded', 'sec-fetch-site': 'same-origin' };
+            return service.call('POST', `/${link}`, { key: null, raw, headers });
+          },
+        ],
+        ...['', '//console/api/v1'].map((at): (typeof answers)[number] => [
+          `a key ${at}`,
+          (id) =>
+            service.call('POST', `${at}/packets/${id}/respond`, {
+              key: key.key,
+              body: { ...(id === ids[0] ? { decision: 'reject' } : { response: 'Yes' }), responded_by: 'dana ' },
+            }),
+        ]),
+      ];
+      // The page of a link is the first to know of it.
+      assert.equal((await service.call('POST', '/people/Dana/suspend')).status, 200);
+      for (const [way, answer] of answers)
+        for (const [index, id] of ids.entries()) {
+          const refused = await answer(id, links[index]!);
+          assert.deepEqual([refused.status, /dana is suspended here/i.test(refused.text)], [403, true], `${way}: ${refused.text}`);
+        }
+      const byName = await a2a(service, 'SendMessage', messageOf('Yes', { taskId: ids[1] }), { key: key.key });
+      assert.match(byName.text, /Dana is suspended here/, 'over A2A a key answers under its name');
+      assert.equal((await service.call('POST', '/people/Dana/resume')).status, 200);
+      for (const [index, id] of ids.entries()) assert.equal((await answers[0]![1](id, links[index]!)).status, 200);
     });
 });

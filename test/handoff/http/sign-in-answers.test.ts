@@ -125,7 +125,7 @@ for (const store of stores)
       assert.equal((await send(service, path, (await open(service, path, elis)).text, elis)).status, 200);
     });
 
-    test('takes one of the people whom the step of a policy asks, by a group of the provider too, and nobody who is suspended counts [H570]', async (t) => {
+    test('takes one of the people whom the step of a policy asks, by a group of the provider too, and nobody who is suspended counts [H577, H570]', async (t) => {
       const { service, issuer } = await start(t, store);
       const rules = [{ then: { ask: [{ from: ['group:idp:finance'], count: 2 }] } }];
       assert.ok((await service.call('PUT', '/policies/all', { body: { rules } })).status < 300);
@@ -145,6 +145,7 @@ for (const store of stores)
       assert.equal((await read()).hitl.step.given, 1);
       assert.equal((await service.call('POST', '/people/mia@example.com/suspend')).status, 200);
       const second = await linkTo(service, asked.id, { sign_in: true });
+      assert.equal((await open(service, second, elis)).status, 403, 'a link without a responder asks the people of the step too');
       assert.equal((await open(service, second, mias)).status, 200, 'the way to sign in');
       const page = (await open(service, second, noahs)).text;
       assert.equal((await send(service, second, page, noahs, { fields: { decision: 'approve' } })).status, 200);
@@ -155,6 +156,31 @@ for (const store of stores)
       await cookieOf(service, issuer, { ...mia, groups: [] });
       const third = await linkTo(service, asked.id, { sign_in: true, responder: 'somebody@example.com' });
       assert.equal((await open(service, third, await cookieOf(service, issuer, { ...mia, groups: [] }))).status, 403);
+    });
+
+    test('counts people as they are now, for a session and when a time is over too [H576]', async (t) => {
+      const { service, issuer } = await start(t, store);
+      const step = { from: ['group:board', 'mia@example.com'], count: 2, timeout_seconds: 60, on_timeout: 'reject' };
+      assert.ok((await service.call('PUT', '/policies/all', { body: { rules: [{ then: { ask: [step] } }] } })).status < 300);
+      const body = { agent: { id: 'refunds' }, action: { tool: 'refund', arguments: { amount: 5 } } };
+      const { body: asked } = await service.call('POST', '/approvals', { body });
+      const approve = async (claims: typeof dana) =>
+        asPerson(service, await cookieOf(service, issuer, claims))('POST', `/packets/${asked.id}/respond`, {
+          body: { decision: 'approve', responded_by: claims.email },
+        });
+      assert.equal((await approve(mia)).status, 200);
+      assert.equal((await approve(eli)).status, 403);
+      assert.equal((await service.call('POST', '/people/mia@example.com/suspend')).status, 200);
+      // Changed and seen by sessions alone, after a read by a key.
+      assert.equal((await service.call('GET', '/policies/all')).status, 200);
+      const manager = asPerson(service, await cookieOf(service, issuer, dana));
+      assert.ok((await manager('PUT', '/groups/board', { body: { members: ['eli@example.com'] } })).status < 300);
+      const given = await approve(eli);
+      assert.deepEqual([given.status, given.body.hitl?.step?.given], [200, 1], given.text);
+      assert.equal((await service.call('POST', '/people/mia@example.com/resume')).status, 200);
+      service.clock.turn(61);
+      await service.handoff.runOnce.sweep();
+      assert.equal((await service.call('GET', `/packets/${asked.id}`)).body.hitl.decision.decision, 'approve');
     });
 
     test('lets the approval of who signed in stand, which ends with the right of that person [H419]', async (t) => {

@@ -48,7 +48,7 @@ for (const store of stores) {
         clock.turn(60);
         const failing = new Set(ids.slice(0, 200));
         const sweep = createSweeper({
-          ...{ store: opened, clock: clock.read, unclaimedTtlSeconds },
+          ...{ store: opened, clock: clock.read, unclaimedTtlSeconds, refresh: () => undefined },
           packets: {
             async sweep(tenant, id, command) {
               if (failing.has(id)) throw new Error('This packet fails.');

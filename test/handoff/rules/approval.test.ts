@@ -17,7 +17,7 @@ const start = Date.parse('2026-03-01T09:00:00.000Z');
 const at = (seconds: number) => new Date(start + seconds * 1000);
 const text = (seconds: number) => at(seconds).toISOString();
 
-const nobodyAway: People = { groups: new Map([['finance', ['ann', 'Bob', 'cyd']]]), absences: [], suspended: [] };
+const nobodyAway: People = { groups: new Map([['finance', ['ann', 'Bob', 'cyd']]]), absences: [], suspended: new Set() };
 const approval = (step: number, name: string, seconds: number, more: Partial<Approval> = {}): Approval => ({
   ...{ step, name, for: null, decision: 'approve', at: text(seconds), void: false },
   ...more,
@@ -105,7 +105,7 @@ describe('The approval of an action', () => {
   });
 
   test('a suspended person counts for nothing, not even with what was given before [H555]', () => {
-    const people = { ...nobodyAway, suspended: ['ANN'] };
+    const people = { ...nobodyAway, suspended: new Set(['ann']) };
     const given = quorum([{ from: ['group:finance'] }], [approval(0, 'ann', 1)], { people });
     assert.equal(progressOf(given, at(2)).outcome, 'open');
     assert.equal(placeOf(given, { from: ['group:finance'] }, 'ann', at(2), true), 'not asked');
@@ -278,7 +278,7 @@ class Asked {
       people: {
         groups: new Map(Object.entries(groups)),
         absences: absences.map((absence) => ({ ...absence, from: text(absence.from), until: text(absence.until) })),
-        suspended,
+        suspended: new Set(suspended),
       },
     };
   }

@@ -78,7 +78,7 @@ async function createPackets({ packets }: Opened, count: number, more: Partial<C
 const sweeping =
   (unclaimedTtlSeconds: number) =>
   async ({ store, packets, clock }: Opened): Promise<void> => {
-    const sweep = createSweeper({ store, packets, clock: clock.read, unclaimedTtlSeconds });
+    const sweep = createSweeper({ store, packets, clock: clock.read, refresh: () => undefined, unclaimedTtlSeconds });
     while ((await sweep()) === 0);
   };
 
