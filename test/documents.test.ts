@@ -192,6 +192,17 @@ test('The kit names nothing of one service', () => {
   assert.deepEqual(found, []);
 });
 
+test('The rules tell of no header, argument or option by which one way in names something', () => {
+  const words = /\b(X-[A-Z][\w-]+|If-Match|Idempotency-Key|MCP|A2A|service-cli)\b|\s--[a-z]/;
+  const found = globSync('src/handoff/rules/**/*.ts', { cwd: root }).flatMap((file) =>
+    read(file)
+      .split('\n')
+      .filter((line) => words.test(line.replace(/^\s*(\/\*\*|\*|\/\/).*|\s\/\/ .*/, '')))
+      .map((line) => `${file}: ${line.trim()}`),
+  );
+  assert.deepEqual(found, []);
+});
+
 test('Each block of a framework in docs/approvals.md is part of a program that a test runs, and has fewer than fifteen lines', () => {
   const [, section = ''] = /\n## In frameworks\n(.*?)\n## /s.exec(read('docs/approvals.md')) ?? [];
   const blocks = [...section.matchAll(/^```\w+\n(.*?)^```$/gms)].map(([, text = '']) => text);

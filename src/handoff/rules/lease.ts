@@ -83,8 +83,7 @@ export function requireToken(packet: AnyPacket, stored: StoredLease | null, { to
   const { generation, expires_at } = packet.lease;
   if (isLeaseOver(packet, now)) throw lost(`The lease of the packet expired at ${expires_at}.`);
   if (token === undefined && holder !== undefined && holder === packet.claimed_by?.agent_id) return;
-  if (token === undefined)
-    throw lost('The packet is leased: send the token from its claim in X-Lease-Token (lease_token in MCP, --token in service-cli).');
+  if (token === undefined) throw lost('The packet is leased: send the lease token from its claim.');
   // Comparing digests leaks nothing about the token through timing.
   if (tokenHash(token) !== stored.token) throw lost(`The token does not belong to the packet's current lease (generation ${generation}).`);
 }

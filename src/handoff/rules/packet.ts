@@ -271,7 +271,7 @@ function release<P extends AnyPacket>(packet: P, { agentId, token, byAdmin }: Co
     throw conflict(`The packet is ${packet.status}; only a claimed packet or one in progress can be released.`);
   const isHolder = token !== undefined || (agentId !== undefined && agentId === packet.claimed_by?.agent_id);
   if (!isHolder && !byAdmin) {
-    throw new ServiceError('FORBIDDEN', 'Only the holder of the packet, named in X-Agent-Id, or an admin key may release it.');
+    throw new ServiceError('FORBIDDEN', 'Only the holder of the packet, which the request names, or an admin key may release it.');
   }
   return setFree(packet, 'release', actorOf(packet, agentId), now);
 }

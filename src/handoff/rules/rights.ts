@@ -94,7 +94,7 @@ export const onlyAgent = ({ agents }: Rights): string | undefined => (agents?.le
 export function actingAgent(rights: Rights, named: string | undefined): string | undefined {
   const { agents } = rights;
   if (named === undefined && agents && agents.length > 1)
-    throw forbidden(`Name the agent in X-Agent-Id: this key may act as ${agents.join(', ')}.`);
+    throw forbidden(`Name the agent that acts: this key may act as ${agents.join(', ')}.`);
   if (named !== undefined) requireAgent(rights, named);
   return named ?? agents?.[0];
 }

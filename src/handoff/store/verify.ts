@@ -33,7 +33,7 @@ export async function verifyTrails(
   const all = db.selectFrom('tenants').select(['id', 'number']).orderBy('number');
   const tenants = await (only === undefined ? all : all.where('id', '=', only)).execute();
   if (only !== undefined && tenants.length === 0) throw new ChainFault(`There is no tenant ${only}.`);
-  if (known !== undefined && tenants.length > 1) throw new ChainFault('There are several tenants: name that of the head by --tenant.');
+  if (known !== undefined && tenants.length > 1) throw new ChainFault('There are several tenants: name that of the head.');
   let entries = 0;
   for (const { id, number } of tenants) {
     try {

@@ -123,7 +123,7 @@ for (const store of stores) {
       const change = (by: string, headers = {}) =>
         service.call('PATCH', `/packets/${id}`, { key: by, headers, body: { metadata: { tags: [] } } });
       assert.equal((await change(one)).status, 200);
-      refused(await change(two), /Name the agent in X-Agent-Id/);
+      refused(await change(two), /Name the agent that acts/);
       assert.equal((await change(two, { 'x-agent-id': 'other' })).status, 200);
       // Not the claimant, whom a key without agents is taken for.
       refused(await service.call('POST', `/packets/${id}/release`, { key: one }), /Only the holder/);
