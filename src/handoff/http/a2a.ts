@@ -26,8 +26,8 @@ import { callsFor } from './face-calls.ts';
 import type { HandoffMount } from './handlers.ts';
 import { agentId } from './headers.ts';
 import type { IdentityAdmission } from './identity.ts';
+import { isOfHttp, jsonRpcRefusal, refusalCodes } from './json-rpc.ts';
 import type { LocalCall } from './local.ts';
-import { isOfHttp, jsonRpcRefusal, refusalCodes } from './mcp.ts';
 import type { Listening } from './streams.ts';
 
 interface A2aRouteDependencies {

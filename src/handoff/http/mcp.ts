@@ -21,6 +21,7 @@ import { callsFor } from './face-calls.ts';
 import type { HandoffMount } from './handlers.ts';
 import { agentId } from './headers.ts';
 import type { IdentityAdmission } from './identity.ts';
+import { jsonRpcRefusal } from './json-rpc.ts';
 import type { LocalCall } from './local.ts';
 
 interface McpRouteDependencies {
@@ -78,26 +79,6 @@ function requireScope(identity: IdentityAdmission | undefined, caller: Caller, s
   if (challenge === undefined) return;
   const headers = { 'www-authenticate': challenge };
   throw new ServiceError('FORBIDDEN', `The token lacks the scope ${tokenScope(access)}.`, { headers });
-}
-
-/** The codes of JSON-RPC 2.0 (section 5.1), or of the protocol on top of it, for refusals of bodies; of others it is -32600. */
-export const refusalCodes = { VALIDATION_ERROR: -32700 } as const;
-
-/** Statuses that are of HTTP rather than of what is asked: their answers have the form of the API, and its headers. */
-const statusesOfHttp: ReadonlySet<number> = new Set([401, 429, 500, 503]);
-
-/** Whether a refusal has the form of the API on every endpoint. */
-export const isOfHttp = ({ status }: ServiceError): boolean => statusesOfHttp.has(status);
-
-/** A refusal as an error of JSON-RPC 2.0: text that can't be parsed, or a message that is refused. `codes` are the protocol's own. */
-export function jsonRpcRefusal(
-  { status, code, message }: ServiceError,
-  isRead: boolean,
-  codes: Readonly<Record<string, number>> = refusalCodes,
-): HttpResponse<never> | undefined {
-  if (statusesOfHttp.has(status)) return undefined;
-  const error = { code: (isRead ? undefined : codes[code]) ?? -32600, message, data: { code } };
-  return new HttpResponse<never>({ status, body: new JsonText(JSON.stringify({ jsonrpc: '2.0', id: null, error })) });
 }
 
 /** The agent that a connection names, in the header or in the query, or the only one that its key may act as. */
