@@ -5,7 +5,6 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../kit/clock.ts';
 import { describeCause, type ServiceError, toServiceError } from '../../kit/errors.ts';
 import { createApp } from '../../kit/http/app.ts';
-import { allowOrigins } from '../../kit/http/cors.ts';
 import { mountExplorers } from '../../kit/http/explorers.ts';
 import { mountAll } from '../../kit/http/handlers.ts';
 import { uncountRefused } from '../../kit/http/limits.ts';
@@ -38,6 +37,7 @@ import type { Store } from '../store/store.ts';
 import { mountA2a } from './a2a.ts';
 import { createAdmission } from './admission.ts';
 import { maxFormBytes } from './answer-links.ts';
+import { allowOrigins } from './cors.ts';
 import { type HandoffMount, mounted, type NounHandlers, readParams } from './handlers.ts';
 import { keyOf } from './headers.ts';
 import type { IdentityAdmission } from './identity.ts';
@@ -126,7 +126,7 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
     onAnswered: metrics.observe,
     onLimited: uncountRefused,
   });
-  allowOrigins(app, corsOrigins, ['X-RateLimit-Tier']);
+  allowOrigins(app, corsOrigins);
   if (devMode) refuseForeignPages(app, { hosts: [host], origins: corsOrigins, hasKey });
 
   const admit = createAdmission({ ...parts, limits: new Limits(parts.rateLimitPerMinute, tiers, parts.counters) });

@@ -14,18 +14,19 @@ const exposed = [
   'Idempotency-Replayed',
   'traceparent',
   'tracestate',
+  'X-RateLimit-Tier',
 ];
 
 /**
  * Lets pages of the given origins call the service. `*` allows all origins, an empty list none. A preflight is answered before
  * admission: it has no key and is not counted. The service uses no cookies for such pages, so no response allows credentials.
  */
-export function allowOrigins(app: FastifyInstance, origins: readonly string[], ownHeaders: readonly string[]): void {
+export function allowOrigins(app: FastifyInstance, origins: readonly string[]): void {
   if (origins.length === 0) return;
   const options = {
     origin: [...origins],
     methods: ['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE'],
-    exposedHeaders: [...exposed, ...ownHeaders],
+    exposedHeaders: exposed,
     // Ten minutes. Chromium would allow two hours, but a change of the settings should take effect sooner.
     maxAge: 600,
   };
