@@ -97,13 +97,13 @@ export interface Database<Tables> {
    */
   query<Params extends Row, Result>(build: Build<Tables, Params, Result>, options?: { quick?: boolean }): Query<Params, Result>;
   /**
-   * Opens a view: a snapshot that the reads of this turn of the event loop share, on SQLite. It ends with the turn and before
+   * Begins a read transaction that the reads of this turn of the event loop share, on SQLite. It ends with the turn and before
    * each commit of this process, so that a client reads its own acknowledged writes. A commit of another process to the
    * same file is visible one turn later at most.
    */
   beginTurnReads(): void;
   /**
-   * Returns the result of `read`, or the result that an earlier call with the same name got in the open view. Identical
+   * Returns the result of `read`, or the result that an earlier call with the same name got in this turn. Identical
    * requests that arrive together so cost one read. The result is shared and must not be modified.
    */
   readonly shareInTurn: <T>(name: string, read: () => T) => T;

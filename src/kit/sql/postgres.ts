@@ -65,7 +65,7 @@ export function openPostgres<Tables>(url: string, options: DatabaseOptions = {})
         first: async (params) => (await run(bind(params)))[0],
       };
     },
-    // No view is needed: each statement sees everything committed before it, without a lock.
+    // Nothing to begin: each statement sees everything committed before it, without a lock.
     beginTurnReads: () => undefined,
     shareInTurn: (_name, read) => read(),
     snapshot: (work) => kysely.transaction().setIsolationLevel('repeatable read').setAccessMode('read only').execute(work),

@@ -37,7 +37,7 @@ const notWritable = ['EACCES', 'EROFS'];
 /** SQLITE_READONLY. */
 const readOnlyCode = 8;
 
-/** The most results a view shares between identical reads. */
+/** The most results that identical reads of a turn share. */
 const maxResults = 100;
 
 /**
@@ -109,7 +109,7 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
   // In memory, reads and writes share a connection: a read waits until no transaction is open.
   const whenSettled = <T>(read: () => T): Awaitable<T> => (inMemory && queue.waiting > 0 ? queue.idle().then(read) : read());
   const executeReader = executeOn(reader);
-  const view = new View(reader);
+  const turnReads = new TurnReads(reader);
   const reads = kyselyOver<Tables>(async (sql, parameters) => whenSettled(() => executeReader(sql, parameters)));
   const writes = kyselyOver<Tables>(executeOn(writer));
 
@@ -125,8 +125,8 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
       try {
         await begin(writer);
         const result = await work();
-        // An open view would keep the checkpoint from resetting the WAL, and would hide this commit from the next reads.
-        if (!inMemory) view.close();
+        // Open reads of the turn would keep the checkpoint from resetting the WAL, and would hide this commit from the next reads.
+        if (!inMemory) turnReads.end();
         writer.exec('commit');
         return result;
       } catch (error) {
@@ -165,8 +165,8 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
           }),
       };
     },
-    beginTurnReads: inMemory ? () => undefined : () => view.begin(),
-    shareInTurn: (name, read) => view.share(name, read),
+    beginTurnReads: inMemory ? () => undefined : () => turnReads.begin(),
+    shareInTurn: (name, read) => turnReads.share(name, read),
     async snapshot(work) {
       if (inMemory) return inTransaction(() => work(writes));
       const own = new SqliteConnection(path, { readOnly: true });
@@ -200,7 +200,7 @@ export function openSqlite<Tables>(url: string, options: DatabaseOptions = {}): 
     },
     async close() {
       await queue.idle();
-      view.close();
+      turnReads.end();
       if (reader !== writer) reader.close();
       writer.close();
     },
@@ -252,7 +252,7 @@ function openReadable(path: string): SqliteConnection {
  * A read transaction shared by the reads of one turn of the event loop, because acquiring and releasing the WAL's locks
  * costs more than reading a row. It ends with the turn, and before each commit of this process.
  */
-class View {
+class TurnReads {
   readonly #connection: SqliteConnection;
   #isOpen = false;
   /** Replaced and never cleared: V8 links the table of a cleared map to its next one, so that one old table keeps all later ones alive. */
@@ -266,19 +266,19 @@ class View {
     if (this.#isOpen) return;
     this.#connection.run('begin', []);
     this.#isOpen = true;
-    setImmediate(() => this.close());
+    setImmediate(() => this.end());
   }
 
   /** See `Database.shareInTurn`. */
   share<T>(name: string, read: () => T): T {
     if (this.#results.has(name)) return this.#results.get(name) as T;
     const result = read();
-    // An asynchronous read may run after this view has ended, so its result is not shared.
+    // An asynchronous read may run after the transaction has ended, so its result is not shared.
     if (this.#isOpen && this.#results.size < maxResults && !(result instanceof Promise)) this.#results.set(name, result);
     return result;
   }
 
-  close(): void {
+  end(): void {
     // SQLite may have ended the transaction itself after a failed read.
     if (this.#isOpen && this.#connection.isInTransaction) {
       try {
