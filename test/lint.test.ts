@@ -39,7 +39,7 @@ export async function work<T>(each: () => Awaitable<T>): Promise<void> {
   send().then(() => 1); // no-floating-promises
   if (send()) return; // no-misused-promises
   setTimeout(async () => send(), 1); // no-misused-promises
-  void send(); // no-floating-promises
+  void send(); // no-void
   setTimeout(() => void send(), 1); // no-void
   const { write, later } = store; // unbound-method
   await write();

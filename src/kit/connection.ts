@@ -173,7 +173,7 @@ export class Connection {
     const timer = new AbortController();
     const onAbort = () => ending.abort(signal?.reason);
     signal?.addEventListener('abort', onAbort);
-    void this.#dependencies.sleep(seconds * 1000, timer.signal).then(
+    this.#dependencies.sleep(seconds * 1000, timer.signal).then(
       () => ending.abort(new TimeoutError(url, seconds)),
       () => undefined,
     );

@@ -172,7 +172,7 @@ class Worker {
         lost.abort(new Error('The lease is over: no renewal was answered in time.'));
         this.#onError(lost.signal.reason, packet);
       };
-      void this.#sleep(leaseMs, AbortSignal.any([done, renewed.signal])).then(over, () => undefined);
+      this.#sleep(leaseMs, AbortSignal.any([done, renewed.signal])).then(over, () => undefined);
       return renewed;
     };
     let current = begin();
