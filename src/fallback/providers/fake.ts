@@ -37,11 +37,11 @@ export interface FakeCall {
   readonly tool: { readonly name: string; readonly arguments: string } | null;
 }
 
-/** The fields of a fault that decide the answer. */
-type FakeFault = Pick<InjectedFault, 'condition' | 'status_code' | 'retry_after_ms' | 'inStream'>;
-
 /** The reaction of a provider that fails with `fault`, or of a healthy one without. */
-export function fakeReaction(call: FakeCall, fault: FakeFault | undefined): FakeReaction {
+export function fakeReaction(
+  call: FakeCall,
+  fault: Pick<InjectedFault, 'condition' | 'status_code' | 'retry_after_ms' | 'inStream'> | undefined,
+): FakeReaction {
   const condition = fault?.condition ?? null;
   if (fault?.inStream !== undefined && call.stream) return faulty(call, fault.inStream);
   if (fault === undefined || condition === null) return success(call);

@@ -160,6 +160,9 @@ export const canFailWith = ({ first_token_ms }: Pick<Provider, 'first_token_ms'>
 /** The usual status of a condition; null if it has none. */
 export const usualStatus = (condition: Condition): number | null => traitsOf[condition].statuses[0]!;
 
+/** The condition that stands for failures of which nothing else is said. */
+export const usualCondition = 'server_error' satisfies Condition;
+
 /** Whether a failure with this condition can have this status. */
 export const isStatusOf = (condition: Condition, status: number | null): boolean => traitsOf[condition].statuses.includes(status);
 

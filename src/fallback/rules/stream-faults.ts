@@ -4,7 +4,7 @@ import type { InjectedFaultRequest } from '../model/test.ts';
 import { withoutNulls } from './chain.ts';
 import { ofStream } from './conditions.ts';
 
-/** How a stream goes wrong behind some parts of its content. */
+/** How a stream goes wrong behind some parts of its content. Which failure that is, the limits of the provider decide: a silence may be any of three, or none. */
 export interface StreamFault {
   /** The connection breaks; the stream ends without its final event, or with an error; a part is no JSON; it is silent for a while. */
   readonly way: 'cut' | 'unfinished' | 'error' | 'malformed' | 'stall';
@@ -64,13 +64,6 @@ export function streamFaults(request: InjectedFaultRequest, at: string, provider
   return found;
 }
 
-/** A stream that goes wrong, with its name for a scene. */
-interface NamedStreamFault {
-  readonly name: string;
-  readonly fault: StreamFault;
-  readonly condition: Condition;
-}
-
 /** How long a generated silence lasts beyond a limit: so long that a gateway which ignores the limit gets the rest of the answer. */
 const beyondMs = 1500;
 
@@ -83,8 +76,8 @@ export function withEnd<F extends { readonly condition: Condition | null; readon
   return { ...fault, inStream: { way: 'stall', afterChunks: 0, stallMs: first + beyondMs } };
 }
 
-/** The ways in which a provider's stream can go wrong. */
-export function streamWaysOf(provider: Limits, hasTools: boolean): NamedStreamFault[] {
+/** The ways in which a provider's stream can go wrong, each with its name for a scene and the failure that it is at this provider. */
+export function streamWaysOf(provider: Limits, hasTools: boolean): { name: string; fault: StreamFault; condition: Condition }[] {
   const fault = (way: StreamFault['way'], afterChunks: number, stallMs: number | null = null): StreamFault => ({
     way,
     afterChunks,

@@ -64,13 +64,13 @@ function cooldownSentences(chain: ChainDefinition): string[] {
     const cooldown = cooldownOf(chain, provider);
     return cooldown === null ? [] : [{ name: provider.name, cooldown }];
   });
-  return [...Map.groupBy(cooled, ({ cooldown }) => JSON.stringify(cooldown)).values()].map((alike) =>
+  return [...Map.groupBy(cooled, ({ cooldown }) => JSON.stringify(cooldown)).values()].map((sharing) =>
     cooldownSentence(
-      alike[0]!.cooldown,
-      alike.length === chain.providers.length
+      sharing[0]!.cooldown,
+      sharing.length === chain.providers.length
         ? 'a provider'
         : shortened(
-            alike.map(({ name }) => name),
+            sharing.map(({ name }) => name),
             5,
             'other provider',
           ).join(' or '),

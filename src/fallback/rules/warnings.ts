@@ -36,9 +36,9 @@ function warnOfProviders(providers: readonly Provider[], warnings: WarningList):
   const all = providers.flatMap((provider, index) =>
     warningsOfProvider(provider).map(({ code, field, say }) => ({ code, field: `providers.${index}.${field}`, say, name: provider.name })),
   );
-  for (const alike of Map.groupBy(all, ({ code, say }) => `${code} ${say('')}`).values()) {
-    const [{ code, field, say }] = alike as [(typeof all)[number]];
-    warnings.add(code, field, say(listedProviders(alike)));
+  for (const group of Map.groupBy(all, ({ code, say }) => `${code} ${say('')}`).values()) {
+    const [{ code, field, say }] = group as [(typeof all)[number]];
+    warnings.add(code, field, say(listedProviders(group)));
   }
 }
 

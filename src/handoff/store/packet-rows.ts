@@ -146,13 +146,13 @@ function byColumns(rows: readonly Row[]): Row[][] {
   const groups: { readonly columns: readonly string[]; readonly rows: Row[] }[] = [];
   for (const row of rows) {
     const columns = Object.keys(row);
-    const alike = groups.find(
-      (group) => group.columns.length === columns.length && columns.every((name, at) => name === group.columns[at]),
+    const group = groups.find(
+      (known) => known.columns.length === columns.length && columns.every((name, at) => name === known.columns[at]),
     );
-    if (alike === undefined) groups.push({ columns, rows: [row] });
-    else alike.rows.push(row);
+    if (group === undefined) groups.push({ columns, rows: [row] });
+    else group.rows.push(row);
   }
-  return groups.map((group) => group.rows);
+  return groups.map((known) => known.rows);
 }
 
 export function flushTags(session: Session, inserted: readonly Inserted[], changed: readonly Changed[]): void {

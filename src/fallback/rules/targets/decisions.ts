@@ -1,5 +1,5 @@
 import { type Condition, conditions } from '../../model/chain.ts';
-import { type FailureKind, usualStatus } from '../conditions.ts';
+import { type FailureKind, usualCondition, usualStatus } from '../conditions.ts';
 import type { Draft } from './section.ts';
 
 /** What an imported file does when a provider fails in one way. */
@@ -30,8 +30,7 @@ interface Group {
  */
 export function rulesOf(rows: readonly Row[], waits: Draft): Draft[] {
   const usual = new Map(rows.map((row) => [row, usualCells(row)]));
-  // Most failures are treated like those of a server.
-  const others = new Map(rows.map((row) => [row, usual.get(row)!.get('server_error')!]));
+  const others = new Map(rows.map((row) => [row, usual.get(row)!.get(usualCondition)!]));
   const named = grouped(
     rows.flatMap((row) =>
       [...usual.get(row)!].flatMap(([condition, cell]) => (same(cell, others.get(row)!) ? [] : [{ row, condition, cell }])),

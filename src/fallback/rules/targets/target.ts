@@ -2,7 +2,7 @@ import { type ChainDefinition, type Condition, conditions, type Provider, type R
 import type { preferences } from '../../model/export.ts';
 import type { Routing } from '../../model/routing.ts';
 import { filled } from '../chain.ts';
-import { ofStream, usualStatus } from '../conditions.ts';
+import { ofStream, usualCondition, usualStatus } from '../conditions.ts';
 import { createEngine, type Engine, initialPosition, matchingRule, type Position, positionAfterFailover } from '../engine.ts';
 import { endOf, pathsTo } from '../reach.ts';
 import type { WarningList } from '../warning-list.ts';
@@ -94,7 +94,7 @@ function onwards(engine: Engine, from: Position, condition: Condition): number[]
     const goesOn = endOf(engine, { condition: failing, rule }) === 'failover';
     position = goesOn ? positionAfterFailover(engine, position, rule) : undefined;
     if (position !== undefined) found.push(position.provider);
-    failing = 'server_error';
+    failing = usualCondition;
   }
   return found;
 }
@@ -104,7 +104,7 @@ export function warnOfOwnOrders({ chain, providers, warnings }: Source, target: 
   const names = chain.providers.map(({ name }) => name);
   for (const { provider, reactionTo, onwards: after } of providers) {
     const led = conditions.filter((condition) => reactionTo(condition).rule?.to != null && reactionTo(condition).failsOver);
-    for (const [to, alike] of Map.groupBy(led, (condition) =>
+    for (const [to, concerned] of Map.groupBy(led, (condition) =>
       after(condition)
         .map((index) => names[index]!)
         .join(', then '),
@@ -112,7 +112,7 @@ export function warnOfOwnOrders({ chain, providers, warnings }: Source, target: 
       warnings.loss(
         'to',
         'fallback_rules',
-        `${target} has a single order; on ${listed(alike)}, the chain goes from ${provider.name} to ${to}.`,
+        `${target} has a single order; on ${listed(concerned)}, the chain goes from ${provider.name} to ${to}.`,
       );
   }
 }

@@ -46,9 +46,9 @@ export const exportLitellm: Exporter = (source) => {
   const router_settings = { ...retrySettings(source, kinds), ...cooldownSettings(source, kinds), ...fallbacks(source, groups) };
   warnOfInterrupted(source, 'LiteLLM');
   warnOfUnsupportedFields(source, { prices: true, params: true, streams: true, cooldowns: true });
-  for (const [repeats, alike] of Map.groupBy(kinds.keys(), (index) => repeatsOf(kinds[index]!))) {
+  for (const [repeats, indexes] of Map.groupBy(kinds.keys(), (index) => repeatsOf(kinds[index]!))) {
     if (repeats === undefined) continue;
-    const whose = listedProviders(alike.map((index) => providers[index]!.provider));
+    const whose = listedProviders(indexes.map((index) => providers[index]!.provider));
     warnings.loss('repeats', null, repeatsSentence(repeats, whose));
   }
   return { model_list, router_settings };
@@ -148,10 +148,10 @@ function warnOfKinds(
   const found = [...Map.groupBy(retried, ({ name, condition, theirs }) => JSON.stringify([name, condition, theirs])).values()].map(
     (same) => ({ ...same[0]!, statuses: same.flatMap(({ status_code }) => status_code ?? []) }),
   );
-  for (const alike of Map.groupBy(found, ({ condition, statuses, theirs }) => JSON.stringify([condition, statuses, theirs])).values()) {
-    const [{ condition, statuses, theirs, ours }] = alike as [(typeof found)[number]];
+  for (const group of Map.groupBy(found, ({ condition, statuses, theirs }) => JSON.stringify([condition, statuses, theirs])).values()) {
+    const [{ condition, statuses, theirs, ours }] = group as [(typeof found)[number]];
     const what = statuses.length === 0 ? condition : `${condition} (${listed(shortened(statuses.map(String), 10, 'other status'))})`;
-    const whose = alike.length === providers.length ? '' : ` of ${listedProviders(alike)}`;
+    const whose = group.length === providers.length ? '' : ` of ${listedProviders(group)}`;
     warnings.loss('retries', null, `LiteLLM retries ${what}${whose} ${often(theirs)}; the chain ${often(ours)}.`);
   }
 }
@@ -163,8 +163,8 @@ function warnOfOneRouter({ providers, routing, warnings }: Source): void {
     const differing = conditions.filter((condition) => reactionTo(condition).retries !== first.reactionTo(condition).retries);
     return differing.length === 0 ? [] : [{ name: provider.name, on: listed(differing) }];
   });
-  for (const [on, alike] of Map.groupBy(unlike, (one) => one.on)) {
-    const sentence = `LiteLLM has one retry policy for all providers: on ${on}, that of the first one also holds for ${listedProviders(alike)}, whose own it is not.`;
+  for (const [on, others] of Map.groupBy(unlike, (one) => one.on)) {
+    const sentence = `LiteLLM has one retry policy for all providers: on ${on}, that of the first one also holds for ${listedProviders(others)}, whose own it is not.`;
     warnings.loss('one_policy', null, sentence);
   }
   const decisions = routing.providers.flatMap((one) => one.decisions);

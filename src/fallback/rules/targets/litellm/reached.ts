@@ -29,10 +29,10 @@ export const failures: readonly FailureKind[] = [
 ];
 
 /** Statuses that LiteLLM treats like one of the failures. */
-const alike: Readonly<Record<number, readonly number[]>> = { 502: [501, 505, 520, 521, 522, 523, 524], 410: [405, 406, 415, 424] };
+const equivalents: Readonly<Record<number, readonly number[]>> = { 502: [501, 505, 520, 521, 522, 523, 524], 410: [405, 406, 415, 424] };
 
 /** The other statuses of the condition that LiteLLM treats like that of a failure. */
-export const equivalentStatuses = ({ status_code }: FailureKind): readonly number[] => alike[status_code ?? 0] ?? [];
+export const equivalentStatuses = ({ status_code }: FailureKind): readonly number[] => equivalents[status_code ?? 0] ?? [];
 
 /** How earlier failures lead to a model. */
 type Path<D> = ReadonlyMap<D, FailureKind>;
@@ -104,9 +104,9 @@ function outcomesOf<D extends Deployment>(
   one: { deployment: D; path: Path<D> },
   classes: readonly (readonly FailureKind[])[],
 ): Outcome<D>[] {
-  const found = classes.flatMap((alike) => {
-    const { retries, next } = outcomeOf(router, group, one, alike[0]!);
-    return alike.map((failing) => ({ failing, retries, next }));
+  const found = classes.flatMap((oneClass) => {
+    const { retries, next } = outcomeOf(router, group, one, oneClass[0]!);
+    return oneClass.map((failing) => ({ failing, retries, next }));
   });
   return found.toSorted((left, right) => failures.indexOf(left.failing) - failures.indexOf(right.failing));
 }
@@ -123,9 +123,9 @@ function outcomeOf<D extends Deployment>(
     callsOf(router, group, (one) =>
       one === deployment ? failing : ((isDrawnWith(one) && path.has(one) ? drawnBefore : undefined) ?? path.get(one) ?? serverError),
     );
-  const alike = callsWith(failing);
+  const withSame = callsWith(failing);
   // A model without a weight is only drawn after certain failures of those with one.
-  const calls = alike.includes(deployment) ? alike : callsWith(undefined);
+  const calls = withSame.includes(deployment) ? withSame : callsWith(undefined);
   const first = calls.indexOf(deployment);
   const own = calls.filter((one) => one === deployment).length;
   return {

@@ -1,7 +1,7 @@
 import { invalid } from '../../../../kit/errors.ts';
 import { type Condition, conditions, maxProviders, maxRetries, maxTimeoutMs, maxTokens } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
-import { knownStatuses, ofNoAnswer, ofStream, traitsOf, usualStatus } from '../../conditions.ts';
+import { isStatusOf, knownStatuses, ofNoAnswer, ofStream, traitsOf, usualStatus } from '../../conditions.ts';
 import { isSecret } from '../../params.ts';
 import { listed, times, uniqueName } from '../../wording.ts';
 import { withSharedCooldown } from '../cooldowns.ts';
@@ -185,11 +185,14 @@ function retryDifferences(section: Section): Difference[] {
   return [...(attemptsOf(retry) > maxRetries ? [reduced] : []), ...retryAfterDifferences(retry)];
 }
 
+/** The conditions whose failures may have the status with which Portkey obeys Retry-After. */
+const limited = conditions.filter((condition) => isStatusOf(condition, 429));
+
 function retryAfterDifferences(retry: Section): Difference[] {
   if (retry.get('use_retry_after_header') !== true) return [];
   const sentence =
     'Portkey obeys Retry-After with status 429 and waits no other time; it stops its retries if that is a minute or more. The chain then waits a minute.';
-  return [{ kind: 'retry_after', field: retry.at('use_retry_after_header'), sentence, conditions: ['rate_limit', 'quota_exceeded'] }];
+  return [{ kind: 'retry_after', field: retry.at('use_retry_after_header'), sentence, conditions: limited }];
 }
 
 /** The targets that a strategy may use, as far as a chain has them: all in turn, or the one of a single or conditional strategy. */
