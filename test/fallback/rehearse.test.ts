@@ -149,6 +149,21 @@ describe('fallback-service rehearse', () => {
     assert.doesNotMatch(stdout, /Cool-downs|Left out/);
   });
 
+  test('sends no scene again to a running gateway, which may remember its failures [F159]', async (t) => {
+    const config = written(t, 'config.yaml', litellm.replaceAll('timeout: 3', 'timeout: 0.1'));
+    let asked = 0;
+    const slow = createServer(({ method }, response) => {
+      asked += method === 'POST' ? 1 : 0;
+      // So much later than the limits allow, a scene is sent again to a gateway without a memory.
+      setTimeout(() => response.writeHead(500).end(), 500);
+    });
+    const { url } = await listenFor(t, slow);
+    const args = ['--config', config, '--preset', 'healthy', '--prompts', '1', '--no-stream', '--json'];
+    const { code, stdout, stderr } = await run(...args, '--gateway', `${url}/v1`);
+    assert.equal(code, 1, stderr);
+    assert.deepEqual([asked, JSON.parse(stdout).agreement.sent_again], [1, 0]);
+  });
+
   test('exits with 2 for wrong usage, for a file that cannot be imported, and for a gateway that ends [F64]', async (t) => {
     const config = written(t, 'config.yaml', litellm);
     const several = written(t, 'several.yaml', `${litellm}\n`.replace('[{gpt-4o: [claude]}]', '[{gpt-4o: [claude]}, {claude: [gpt-4o]}]'));

@@ -17,11 +17,13 @@ interface ExportHandlersDependencies {
 /** The handlers of the routes of exports, templates and imports. */
 export const exportHandlers = ({ exports, publicUrl }: ExportHandlersDependencies) =>
   handlersOf({
-    exportChain: async ({ params, query: { format, raw, prefer, rehearsal, rehearsal_base } }, { origin }) => {
-      if (!rehearsal && rehearsal_base !== undefined) throw invalid('rehearsal_base', 'rehearsal_base is only for rehearsal=true.');
+    exportChain: async ({ params, query: { format, raw, prefer, rehearsal, ...ofRehearsal } }, { origin }) => {
+      const { rehearsal_base, keep_state: keepState = false } = ofRehearsal;
+      for (const [name, value] of Object.entries(ofRehearsal))
+        if (!rehearsal && value !== undefined) throw invalid(name, `${name} is only for rehearsal=true.`);
       if (rehearsal_base !== undefined && !URL.canParse(rehearsal_base)) throw invalid('rehearsal_base', 'rehearsal_base must be a URL.');
       const made = rehearsal
-        ? await exports.exportForRehearsal(params.id, format, prefer, rehearsal_base ?? publicUrl ?? origin)
+        ? await exports.exportForRehearsal(params.id, format, { prefer, keepState }, rehearsal_base ?? publicUrl ?? origin)
         : await exports.export(params.id, format, prefer);
       if (!raw) return made;
       const headers = {

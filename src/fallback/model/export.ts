@@ -89,6 +89,12 @@ const exportRoutes = routeTable('exports', {
           description: `Lead every address to the chain's fake providers, with the literal key \`rehearsal\`. Only for the formats ${rehearsalFormats.join(', ')}.`,
         }),
       ),
+      keep_state: Type.Optional(
+        Type.Boolean({
+          description:
+            'With `rehearsal`: whether the gateway keeps the cool-downs of the chain, as outages in time need it. Default: false, so that scenes do not disturb one another.',
+        }),
+      ),
       rehearsal_base: Type.Optional(
         Type.String({
           maxLength: 2048,

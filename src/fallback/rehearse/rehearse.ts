@@ -132,7 +132,12 @@ export async function rehearse(
   const groups = new Map<string, string>();
   const weights = new Map<string, number>();
   let config: unknown;
-  const service = await startService(options, url, environment, { groups, weights, config: () => config });
+  // A running gateway keeps what its own configuration says.
+  const keepsState = options.keepState === true || (words === undefined && gateways[formats.gateway].memory !== undefined);
+  const service = await startService(options, url, environment, {
+    ...{ groups, weights, config: () => config },
+    ...(keepsState && { atOnce: 1, keepsState }),
+  });
   const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'));
   let program: Program | undefined;
   try {
@@ -243,10 +248,10 @@ interface OwnService {
 
 /** Starts a service in memory on a free port of this machine, which may call the gateway. */
 async function startService(
-  { port = '0', token, keepState, apiKeyEnv }: RehearseOptions,
+  { port = '0', token, apiKeyEnv }: RehearseOptions,
   gateway: string,
   environment: NodeJS.ProcessEnv,
-  rehearsed: { readonly groups: Groups; readonly weights: ReadonlyMap<string, number>; readonly config: () => unknown },
+  rehearsed: NonNullable<Parameters<typeof createFallback>[1]>['rehearsal'],
 ): Promise<OwnService> {
   const { hostname } = new URL(gateway);
   if (token !== undefined && !/^[0-9a-f]{32}$/.test(token))
@@ -261,7 +266,7 @@ async function startService(
   });
   const service = await createFallback(settings, {
     environment,
-    rehearsal: { ...rehearsed, ...(keepState ? { atOnce: 1, keepsState: true } : {}), ...(token === undefined ? {} : { token }) },
+    rehearsal: { ...rehearsed, ...(token === undefined ? {} : { token }) },
   });
   const origin = await service.start().catch(async (error: NodeJS.ErrnoException) => {
     await service.stop();
@@ -327,12 +332,11 @@ async function configure(service: OwnService, { chain }: Imported, { options, te
     const written = contentType === 'application/yaml' ? yamlText(file) : `${JSON.stringify(file, null, 2)}\n`;
     return { gateway, filename: `config.${ending}`, text: written, model, groups, weights, notes, reasons, warnings: [], own: file };
   }
-  const made = await service.client.exportChain({ params, query: { format: gateway, rehearsal: true } });
+  const made = await service.client.exportChain({ params, query: { format: gateway, rehearsal: true, keep_state: keepState } });
   const left = made.warnings.filter(({ code }) => code === 'left_out').map(({ detail }) => detail);
-  const common = { gateway, filename: made.filename, model: modelOf(chain), groups: new Map<string, string>(), warnings: made.warnings };
-  if (memory === undefined) return { ...common, text: made.content, notes: left };
-  if (keepState) return { ...common, text: made.content, notes: left };
-  return { ...common, text: yamlText(memory.without(made.config)), notes: [...left, memory.note] };
+  const notes = memory === undefined || keepState ? left : [...left, memory.note('--keep-state')];
+  const { filename, content, warnings } = made;
+  return { gateway, filename, text: content, model: modelOf(chain), groups: new Map(), warnings, notes };
 }
 
 /** The labels of the gateways whose own files can be rehearsed. */

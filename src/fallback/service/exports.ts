@@ -44,10 +44,15 @@ export function createExportService({ chains, sandbox, tokens, checkRequest }: E
      * Exports a chain whose addresses lead to its fake providers at `origin`.
      * @throws ServiceError 404 for an unknown chain, 400 for a format without addresses
      */
-    async exportForRehearsal(id: string, format: ExportFormat, prefer: (typeof preferences)[number], origin: string): Promise<Export> {
+    async exportForRehearsal(
+      id: string,
+      format: ExportFormat,
+      options: { prefer: (typeof preferences)[number]; keepState: boolean },
+      origin: string,
+    ): Promise<Export> {
       const chain = definitionOf(await chains.get(id));
       const base = fakeBase(origin, await tokens.of(id));
-      return exportForRehearsal(requireRehearsalFormat(format), { chain, prefer }, base);
+      return exportForRehearsal(requireRehearsalFormat(format), { chain, ...options }, base);
     },
 
     /** Renders a template. @throws ServiceError 400 with line and column for an invalid template, 404 for an unknown chain */

@@ -742,6 +742,23 @@ describe('POST /chains/{id}/export?rehearsal=true', () => {
     }
   });
 
+  test('switches the cool-downs of LiteLLM off with a note, and keeps them with keep_state [F159]', async () => {
+    const on = await shareFallback();
+    const cooldown = { allowed_fails: 1, window_ms: 60_000, seconds: 30 };
+    const { id } = await createChain(on, { name: 'c', providers, fallback_rules: [], cooldown });
+    const settings = async (query: string) => {
+      const { body } = await on.call('POST', `/chains/${id}/export?format=litellm&rehearsal=true${query}`);
+      const { disable_cooldowns, allowed_fails } = body.config.router_settings;
+      assert.equal(body.content.includes('disable_cooldowns: true'), disable_cooldowns === true);
+      const notes = body.warnings.filter(({ code }: { code: string }) => code === 'no_cooldowns');
+      return [disable_cooldowns, allowed_fails, notes.map(({ detail }: { detail: string }) => /keep_state=true keeps/.test(detail))];
+    };
+    assert.deepEqual(await settings(''), [true, 1, [true]]);
+    assert.deepEqual(await settings('&keep_state=true'), [undefined, 1, []]);
+    const { status: code, body } = await on.call('POST', `/chains/${id}/export?format=litellm&keep_state=true`);
+    assert.deepEqual([code, body.field], [400, 'keep_state']);
+  });
+
   test('leads to SERVICE_PUBLIC_URL if that is set', async (t) => {
     const on = await startFallback(t, { environment: { SERVICE_PUBLIC_URL: 'https://chains.example.com/base/' } });
     const { id } = await createChain(on);

@@ -18,8 +18,8 @@ export interface RehearsedGateway {
   readonly version?: { readonly path: string; readonly field: string };
   /** Left out if it keeps no failures of a prompt for later ones. */
   readonly memory?: {
-    /** The sentence about an export that switches it off. */
-    readonly note: string;
+    /** The sentence about an export that switches it off, and how it is kept. */
+    readonly note: (option: string) => string;
     /** A user's file, or an export, without it. */
     readonly without: (file: unknown) => unknown;
   };

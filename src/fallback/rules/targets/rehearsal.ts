@@ -2,7 +2,15 @@ import { invalid } from '../../../kit/errors.ts';
 import { readJson } from '../../../kit/json.ts';
 import type { ChainDefinition, Params, Provider } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
-import { type ExportFormat, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
+import {
+  type ExportFormat,
+  type GatewayFormat,
+  gatewayFormats,
+  type RehearsalFormat,
+  rehearsalFormats,
+  targets,
+} from '../../model/targets.ts';
+import { cooldownOf } from '../cooldown.ts';
 import { isAzure, knownKind, twoProtocolKinds } from '../kinds.ts';
 import { variableOf } from '../params.ts';
 import { rehearsable } from '../rehearsal.ts';
@@ -10,7 +18,9 @@ import { routingOf } from '../routing.ts';
 import { listed } from '../wording.ts';
 import { exportChain } from './export.ts';
 import { fakeAddress, rehearsalKey } from './gateway.ts';
+import { gateways } from './table.ts';
 import type { ExportInput } from './target.ts';
+import { yamlText } from './yaml.ts';
 
 const isFormat = (format: ExportFormat): format is RehearsalFormat => (rehearsalFormats as readonly string[]).includes(format);
 
@@ -23,6 +33,12 @@ export function requireRehearsalFormat(format: ExportFormat): RehearsalFormat {
   );
 }
 
+/** A chain to export for a rehearsal. */
+interface RehearsalInput extends Pick<ExportInput, 'chain' | 'prefer'> {
+  /** Whether the gateway remembers failures, as outages in time need it; scenes would disturb one another. */
+  readonly keepState?: boolean;
+}
+
 /**
  * Exports a chain for a rehearsal: every address leads to the fake providers below `base`, and every key is the literal
  * `rehearsal`. Providers that can't be redirected are left out, with a warning.
@@ -30,21 +46,27 @@ export function requireRehearsalFormat(format: ExportFormat): RehearsalFormat {
  */
 export function exportForRehearsal(
   format: RehearsalFormat,
-  { chain: whole, prefer }: Pick<ExportInput, 'chain' | 'prefer'>,
+  { chain: whole, prefer, keepState = false }: RehearsalInput,
   base: string,
 ): Export {
   const { chain, left } = requireRehearsable(whole);
   const redirected = { ...chain, providers: chain.providers.map((provider) => redirect(provider, format, base)) };
   const made = exportChain(format, { chain: redirected, routing: routingOf(redirected), prefer });
   const content = withLiteralKeys(made.content);
-  return {
-    ...made,
-    content,
-    config: typeof made.config === 'string' ? content : literal(made.config),
-    lossless: made.lossless && left.length === 0,
-    warnings: [...made.warnings, ...left.map(leftOut)],
-  };
+  const config = typeof made.config === 'string' ? content : literal(made.config);
+  const warnings = [...made.warnings, ...left.map(leftOut)];
+  const common = { ...made, lossless: made.lossless && left.length === 0 };
+  const memory = isGateway(format) ? gateways[format].memory : undefined;
+  if (memory === undefined || keepState || !hasCooldowns(chain)) return { ...common, content, config, warnings };
+  const without = memory.without(config);
+  const note = { code: 'no_cooldowns', field: null, detail: memory.note('keep_state=true'), loss: false };
+  return { ...common, content: yamlText(without), config: without, warnings: [...warnings, note] };
 }
+
+const isGateway = (format: RehearsalFormat): format is GatewayFormat & RehearsalFormat =>
+  (gatewayFormats as readonly string[]).includes(format);
+
+const hasCooldowns = (chain: ChainDefinition): boolean => chain.providers.some((provider) => cooldownOf(chain, provider) !== null);
 
 /** The chain without the providers that can't be redirected. @throws ServiceError 400 if no provider is left */
 export function requireRehearsable(chain: ChainDefinition): ReturnType<typeof rehearsable> {

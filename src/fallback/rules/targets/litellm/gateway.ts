@@ -10,7 +10,8 @@ export const litellmGateway: RehearsedGateway = {
   environmentOf: (given, key) => ({ LITELLM_LOCAL_MODEL_COST_MAP: 'True', HF_HUB_OFFLINE: '1', ...given, LITELLM_MASTER_KEY: key }),
   version: { path: '/health/readiness/details', field: 'litellm_version' },
   memory: {
-    note: 'The export for LiteLLM switches cool-downs off (disable_cooldowns), so scenes do not disturb one another; --keep-state keeps them.',
+    note: (option) =>
+      `The export for LiteLLM switches cool-downs off (disable_cooldowns), so scenes do not disturb one another; ${option} keeps them.`,
     without(file) {
       if (typeof file !== 'object' || file === null) return file;
       const { router_settings } = file as { router_settings?: object | null };

@@ -20,6 +20,7 @@ class Exports(Connection):
         raw: Literal[False] | None = None,
         prefer: Literal["failover", "retry"] | None = None,
         rehearsal: bool | None = None,
+        keep_state: bool | None = None,
         rehearsal_base: str | None = None,
         timeout: float | None = None,
     ) -> types.Export: ...
@@ -32,6 +33,7 @@ class Exports(Connection):
         raw: Literal[True],
         prefer: Literal["failover", "retry"] | None = None,
         rehearsal: bool | None = None,
+        keep_state: bool | None = None,
         rehearsal_base: str | None = None,
         timeout: float | None = None,
     ) -> str: ...
@@ -43,6 +45,7 @@ class Exports(Connection):
         raw: bool | None = None,
         prefer: Literal["failover", "retry"] | None = None,
         rehearsal: bool | None = None,
+        keep_state: bool | None = None,
         rehearsal_base: str | None = None,
         timeout: float | None = None,
     ) -> types.Export | str:
@@ -59,6 +62,8 @@ class Exports(Connection):
               failovers.
             rehearsal: Lead every address to the chain's fake providers, with the literal key
               `rehearsal`. Only for the formats litellm, portkey, langchain, ai-sdk, json.
+            keep_state: With `rehearsal`: whether the gateway keeps the cool-downs of the chain, as
+              outages in time need it. Default: false, so that scenes do not disturb one another.
             rehearsal_base: With `rehearsal`: the address at which the gateway reaches this service.
               Default: SERVICE_PUBLIC_URL, or the address of this request.
             timeout: Seconds to wait for the answer, instead of those of the client.
@@ -71,6 +76,7 @@ class Exports(Connection):
                 "raw": raw,
                 "prefer": prefer,
                 "rehearsal": rehearsal,
+                "keep_state": keep_state,
                 "rehearsal_base": rehearsal_base,
             },
             timeout=timeout,
