@@ -13,6 +13,7 @@ import {
   type Packet,
   QuestionChanged,
 } from '../../src/client.ts';
+import { fetchTransport, type Transport } from '../../src/kit/transport.ts';
 import { adminKey, createPacket, startService, type TestService } from '../support/service.ts';
 import { until } from '../support/until.ts';
 
@@ -182,4 +183,28 @@ test('A handler of a worker asks people by key, and asks about actions that it n
   assert.deepEqual(done, { status: 'completed', custom: { answers: ['yes', 'no', 'paid', 'paid'], sent: ['A', 'A'] } });
   stopping.abort();
   await working;
+});
+
+test('An answer that is given while a worker withdraws its question counts', async (t) => {
+  const service = await startService(t);
+  const { baseUrl } = await parties(service);
+  const { id, metadata } = await createPacket(service);
+  const stopping = new AbortController();
+  t.after(() => stopping.abort());
+  const transport: Transport = async (request) => {
+    const answer = { response: 'just now', responded_by: 'dana' };
+    if (request.method === 'DELETE') await service.call('POST', `/packets/${id}/respond`, { body: answer });
+    return fetchTransport(request);
+  };
+  const client = createHandoffClient({ baseUrl, apiKey: adminKey, transport });
+  let answered: string | undefined;
+  await client.work(
+    metadata.target_agent.id,
+    async ({ ask }) => {
+      answered = (await ask('Refund?', { timeoutSeconds: 0 })).response;
+      stopping.abort();
+    },
+    { signal: stopping.signal },
+  );
+  assert.equal(answered, 'just now');
 });

@@ -192,7 +192,7 @@ def test_a_worker_in_a_running_loop_says_what_to_do_instead() -> None:
 
 
 class Stream(socketserver.StreamRequestHandler):
-    """Resets the first connection, refuses the second, cuts the third after `connected`, later ones after an event."""
+    """Resets and refuses the first six connections, cuts the seventh after `connected`, later ones after an event."""
 
     last_ids: list[str | None]
 
@@ -204,22 +204,28 @@ class Stream(socketserver.StreamRequestHandler):
                 last_id = value.decode()
         self.last_ids.append(last_id)
         turn = len(self.last_ids)
-        if turn == 1:
+        if turn in (1, 3, 5):
             self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             return
-        if turn == 2:
+        if turn in (2, 4, 6):
             self.wfile.write(
                 b"HTTP/1.1 503 No\r\ncontent-encoding: gzip\r\ncontent-length: 3\r\nretry-after: 0\r\n\r\nno!"
             )
             return
         head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
         texts = ["id: 7\nevent: connected\nretry: 1\ndata: {}\n\n"]
-        if turn > 3:
+        if turn > 7:
             texts.append(f'id: {turn}\nevent: packet.created\ndata: {{"packet_id": "p{turn}"}}\n\nid: 99\nevent: pack')
         self.wfile.write(head + b"".join(b"%x\r\n%s\r\n" % (len(text), text.encode()) for text in texts))
 
 
-def test_a_stream_whose_first_connections_fail_gets_all_that_came_since_it_was_connected() -> None:
+def test_a_stream_whose_first_connections_fail_gets_all_that_came_since_it_was_connected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pause = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda _: pause(0))
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+
     def served(read: Callable[[str], list[str | None]]) -> tuple[list[str | None], list[str | None]]:
         handler = type("Own", (Stream,), {"last_ids": []})
         with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
@@ -245,7 +251,7 @@ def test_a_stream_whose_first_connections_fail_gets_all_that_came_since_it_was_c
         return asyncio.run(read())
 
     for read in (sync, aio):
-        assert served(read) == (["p4", "p5"], [None, None, None, "7", "4"])
+        assert served(read) == (["p8", "p9"], [*[None] * 7, "7", "8"])
 
 
 class Answering(BaseHTTPRequestHandler):

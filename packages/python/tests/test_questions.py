@@ -105,3 +105,55 @@ def test_a_question_that_nobody_answers_is_withdrawn_and_the_handler_ends_the_pa
         packet = client.create_packet(body=request_for("nobody", "x"))
         assert wait_for(client, packet, "completed")["context"]["custom"]["answered"] is False
         assert [one["state"] for one in client.list_questions(packet["id"])["questions"]] == ["timed_out"]
+
+
+def test_an_answer_that_is_given_while_the_question_is_withdrawn_counts(
+    handoff_service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def handler(ctx: AsyncContext) -> dict[str, Any]:
+        withdraw = ctx._task.client.withdraw_question
+
+        async def late(packet_id: str, **how: Any) -> Any:
+            await ctx._task.client.respond_packet(packet_id, body={"response": "just now", "responded_by": "dana"})
+            return await withdraw(packet_id, **how)
+
+        monkeypatch.setattr(ctx._task.client, "withdraw_question", late)
+        answer = await ctx.ask("Refund?", timeout=0)
+        return {"context": {"custom": {"answer": answer["response"]}}}
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        async with AsyncHandoff(handoff_service.url, KEY) as client:
+            work = asyncio.create_task(client.work("late", handler, stop=stop))
+            with Handoff(handoff_service.url, KEY) as person:
+                packet = await asyncio.to_thread(person.create_packet, body=request_for("late", "x"))
+                done = await asyncio.to_thread(wait_for, person, packet, "completed")
+            assert done["context"]["custom"] == {"answer": "just now"}
+            stop.set()
+            await work
+
+    asyncio.run(main())
+
+
+def test_a_question_has_the_options_it_was_asked_with(handoff_service: Service) -> None:
+    action: Any = {"tool": "refund", "arguments": {"amount": 5}}
+    asked: list[dict[str, Any]] = [
+        {"reason": "Over 50", "responder": "dana", "exclude_source": False, "require_verified": True, "action": action},
+        {"options": ["yes", "no"], "strict_options": True, "on_timeout": "keep", "remind_after_seconds": 60},
+        {"schema": {"type": "object", "properties": {"amount": {"type": "integer"}}}},
+    ]
+
+    def handler(ctx: Context) -> dict[str, Any]:
+        for options in asked:
+            with pytest.raises(baton_client.NoAnswer):
+                ctx.ask("Refund?", timeout=0, **options)
+        with pytest.raises(TypeError, match="ask has no option require_verifed"):
+            ctx.ask("Refund?", require_verifed=True)  # type: ignore[call-arg]
+        return {}
+
+    with Handoff(handoff_service.url, KEY) as client, working(client, "options", handler):
+        packet = client.create_packet(body=request_for("options", "x"))
+        assert wait_for(client, packet, "completed")["status"] == "completed"
+        found = [dict(one["question"]) for one in client.list_questions(packet["id"])["questions"]]
+        found[0]["action"] = {name: found[0]["action"][name] for name in action}  # type: ignore[index]
+        assert [{name: one[name] for name in options} for one, options in zip(found, asked, strict=True)] == asked

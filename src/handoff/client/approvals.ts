@@ -27,7 +27,7 @@ export interface ActionDecision {
 
 /** What `approve` and `requiresApproval` take beside the call: fields of the action and of the request, and how long to wait. */
 export interface ApprovalOptions
-  extends Pick<Action, 'title' | 'description' | 'schema' | 'decisions' | 'valid_seconds'>,
+  extends Omit<Action, 'tool' | 'arguments' | 'arguments_digest' | 'call_id'>,
     Omit<ApprovalRequest, 'agent' | 'action' | 'timeout_seconds'> {
   /** The id of the agent that asks. */
   readonly agent: string;

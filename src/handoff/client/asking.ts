@@ -1,7 +1,7 @@
 import { ApiError } from '../../kit/client-errors.ts';
 import { systemClock } from '../../kit/clock.ts';
 import { maxWaitSeconds } from '../model/constants.ts';
-import type { Answer, AskRequest } from '../model/hitl.ts';
+import type { Answer, AskRequest, Question } from '../model/hitl.ts';
 import type { Packet } from '../model/packet.ts';
 import type { QuestionView } from '../model/question.ts';
 import {
@@ -14,19 +14,7 @@ import {
 import { isPassing, isRefusal, NoAnswer, QuestionChanged } from './errors.ts';
 
 /** The fields of a question beside its text. */
-export interface AskOptions
-  extends Pick<
-    AskRequest,
-    | 'reason'
-    | 'options'
-    | 'strict_options'
-    | 'schema'
-    | 'responder'
-    | 'exclude_source'
-    | 'require_verified'
-    | 'on_timeout'
-    | 'remind_after_seconds'
-  > {
+export interface AskOptions extends Partial<Omit<Question, 'question' | 'required' | 'timeout_seconds'>> {
   /** The name of the question, with which it is the same one when it is asked again; by default a number within a run of the handler. */
   readonly key?: string;
   /** How long to wait for an answer; without end by default. */
@@ -103,13 +91,15 @@ export class Asker {
   async #answerTo(body: AskRequest, timeoutSeconds: number | undefined): Promise<Answer> {
     let asked = await this.#question(body);
     const until = timeoutSeconds === undefined ? undefined : systemClock().getTime() + timeoutSeconds * 1000;
-    while (asked.state === 'open' && (until === undefined || systemClock().getTime() < until)) {
+    while (asked.answer === null) {
       this.#lost.throwIfAborted();
+      const isOpen = asked.state === 'open';
+      const isLate = until !== undefined && systemClock().getTime() >= until;
+      // A packet that keeps a question beyond its time can't be ended either.
+      if ((!isOpen || isLate) && ((await this.#withdraw(asked)) || !isOpen)) throw new NoAnswer(`Nobody answered: ${body.question}`);
       asked = await this.#followed(asked, until);
     }
-    if (asked.answer !== null) return asked.answer;
-    await this.#withdraw(asked);
-    throw new NoAnswer(`Nobody answered: ${body.question}`);
+    return asked.answer;
   }
 
   /** Asks the question, which its key makes the same one; tries again while the service is unavailable. */
@@ -150,17 +140,18 @@ export class Asker {
     }
   }
 
-  /** Takes a question back that is still open, so that the handler can end the packet. */
-  async #withdraw({ question_id }: QuestionView): Promise<void> {
+  /** Takes a question back, so that the handler can end the packet; false if it is over or changes at this moment. */
+  async #withdraw({ question_id }: QuestionView): Promise<boolean> {
     const { client } = this.#parts;
     const params = { id: this.packet.id };
     const { status, hitl, revision } = await client.getPacket({ params });
-    if (status !== 'awaiting_human' || hitl?.question_id !== question_id) return;
+    if (status !== 'awaiting_human' || hitl?.question_id !== question_id) return false;
     try {
       this.packet = await client.withdrawQuestion({ params, headers: { 'x-agent-id': this.#agentId, 'if-match': `"${revision}"` } });
+      return true;
     } catch (error) {
-      // Somebody answers at this moment; the question is over all the same.
-      if (!(error instanceof ApiError) || error.status_code !== 412) throw error;
+      if (error instanceof ApiError && error.status_code === 412) return false;
+      throw error;
     }
   }
 }

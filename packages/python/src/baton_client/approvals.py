@@ -52,6 +52,7 @@ class ApprovalOptions(TypedDict, total=False):
     summary: str | None
     context: Mapping[str, Any] | None
     tags: Sequence[str] | None
+    subjects: Sequence[str] | None
     priority: str | None
     framework: str | None
     responder: str | None
@@ -124,6 +125,7 @@ def _parts_of(
     summary: str | None = None,
     context: Mapping[str, Any] | None = None,
     tags: Sequence[str] | None = None,
+    subjects: Sequence[str] | None = None,
     priority: str | None = None,
     responder: str | None = None,
     exclude_source: bool | None = None,
@@ -155,6 +157,7 @@ def _parts_of(
         summary=summary,
         context=context,
         tags=tags,
+        subjects=subjects,
         priority=priority,
         responder=responder,
         exclude_source=exclude_source,

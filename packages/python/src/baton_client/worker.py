@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from ._transport import json_of
 from .errors import (
@@ -23,6 +23,7 @@ from .errors import (
     NoAnswer,
     NotFoundError,
     PayloadTooLargeError,
+    PreconditionFailedError,
     RateLimitedError,
     RequestTimeout,
     ServerError,
@@ -32,6 +33,8 @@ from .errors import (
 from .handoff import types
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .handoff.client import AsyncHandoff
 
 log = logging.getLogger("baton_client")
@@ -52,6 +55,22 @@ class Outcome:
 
     result: object = None
     error: BaseException | None = None
+
+
+class AskOptions(TypedDict, total=False):
+    """What `ask` takes beside the question, its key and the time to wait."""
+
+    reason: str | None
+    options: Sequence[Any] | None
+    strict_options: bool | None
+    schema: Mapping[str, Any] | None
+    action: types.Action | None
+    """A tool call that is asked about; the answer has the `decision`. `requires_approval` executes it once."""
+    responder: str | None
+    exclude_source: bool | None
+    require_verified: bool | None
+    on_timeout: Literal["keep", "fail", "expire"] | None
+    remind_after_seconds: int | None
 
 
 class Task:
@@ -121,8 +140,14 @@ class Task:
                 if current["status"] == body.get("status") and current["revision"] > self.packet["revision"]:
                     return current
 
-    async def ask(self, question: str, *, key: str | None, timeout: float | None, **fields: Any) -> types.QuestionView:
+    async def ask(
+        self, question: str, *, key: str | None, timeout: float | None, **options: Unpack[AskOptions]
+    ) -> types.QuestionView:
         """The question with its answer; asks a person unless the question with this key was asked before."""
+        unknown = options.keys() - AskOptions.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"ask has no option {', '.join(sorted(unknown))}.")
+        fields = {name: value for name, value in options.items() if value is not None}
         if key is None:
             self._asked += 1
             key = f"ask-{self._asked}"
@@ -133,13 +158,15 @@ class Task:
         async with self._asking:
             asked = await self._question(body)
             until = None if timeout is None else time.monotonic() + timeout
-            while asked["state"] == "open" and (until is None or time.monotonic() < until):
+            while asked["answer"] is None:
+                is_open = asked["state"] == "open"
+                is_late = until is not None and time.monotonic() >= until
+                # A packet that keeps a question beyond its time can't be ended either.
+                if (not is_open or is_late) and (await self._withdraw(asked) or not is_open):
+                    raise NoAnswer(f"Nobody answered: {question}")
                 await self._wait_for_change(60 if until is None else until - time.monotonic())
                 asked = await self._follow(asked)
-            if asked["answer"] is not None:
-                return asked
-            await self._withdraw(asked)
-        raise NoAnswer(f"Nobody answered: {question}")
+            return asked
 
     async def _question(self, body: Mapping[str, Any]) -> types.QuestionView:
         """Asks the question, which its key makes the same one; tries again while the service is unavailable."""
@@ -176,15 +203,19 @@ class Task:
             await asyncio.sleep(1)
             return asked
 
-    async def _withdraw(self, asked: types.QuestionView) -> None:
-        """Takes a question back that is still open, so that the handler can end the packet."""
+    async def _withdraw(self, asked: types.QuestionView) -> bool:
+        """Takes a question back, so that the handler can end the packet; False if it is over or changes just now."""
         packet = await self.client.get_packet(self.packet["id"])
         hitl = packet["hitl"]
-        if packet["status"] == "awaiting_human" and hitl is not None and hitl["question_id"] == asked["question_id"]:
-            packet = await self.client.withdraw_question(
+        if packet["status"] != "awaiting_human" or hitl is None or hitl["question_id"] != asked["question_id"]:
+            return False
+        try:
+            self.packet = await self.client.withdraw_question(
                 packet["id"], agent_id=self.agent_id, if_match=packet["revision"]
             )
-        self.packet = packet
+        except PreconditionFailedError:
+            return False
+        return True
 
     async def _wait_for_change(self, seconds: float) -> None:
         try:
@@ -224,14 +255,7 @@ class AsyncContext:
         *,
         key: str | None = None,
         timeout: float | None = None,
-        reason: str | None = None,
-        options: Sequence[Any] | None = None,
-        strict_options: bool | None = None,
-        schema: Mapping[str, Any] | None = None,
-        responder: str | None = None,
-        exclude_source: bool | None = None,
-        on_timeout: str | None = None,
-        remind_after_seconds: int | None = None,
+        **options: Unpack[AskOptions],
     ) -> types.Answer:
         """Asks a person, and waits for the answer without losing the lease.
 
@@ -243,21 +267,7 @@ class AsyncContext:
             NoAnswer: if nobody answers within `timeout` seconds; the question is then withdrawn.
             QuestionChanged: if the key belongs to a question with other fields.
         """
-        asked = await self._task.ask(
-            question,
-            key=key,
-            timeout=timeout,
-            **_given(
-                reason=reason,
-                options=options,
-                strict_options=strict_options,
-                schema=schema,
-                responder=responder,
-                exclude_source=exclude_source,
-                on_timeout=on_timeout,
-                remind_after_seconds=remind_after_seconds,
-            ),
-        )
+        asked = await self._task.ask(question, key=key, timeout=timeout, **options)
         assert asked["answer"] is not None
         return asked["answer"]
 
@@ -282,35 +292,11 @@ class Context:
         *,
         key: str | None = None,
         timeout: float | None = None,
-        reason: str | None = None,
-        options: Sequence[Any] | None = None,
-        strict_options: bool | None = None,
-        schema: Mapping[str, Any] | None = None,
-        responder: str | None = None,
-        exclude_source: bool | None = None,
-        on_timeout: str | None = None,
-        remind_after_seconds: int | None = None,
+        **options: Unpack[AskOptions],
     ) -> types.Answer:
         """As `AsyncContext.ask`."""
-        asking = AsyncContext(self._task).ask(
-            question,
-            key=key,
-            timeout=timeout,
-            reason=reason,
-            options=options,
-            strict_options=strict_options,
-            schema=schema,
-            responder=responder,
-            exclude_source=exclude_source,
-            on_timeout=on_timeout,
-            remind_after_seconds=remind_after_seconds,
-        )
+        asking = AsyncContext(self._task).ask(question, key=key, timeout=timeout, **options)
         return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
-
-
-def _given(**fields: Any) -> dict[str, Any]:
-    """The fields that are not None."""
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 AsyncHandler = Callable[[AsyncContext], Awaitable[Result]]

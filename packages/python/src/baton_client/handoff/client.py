@@ -39,6 +39,8 @@ class Handoff(Operations):
     ) -> Iterator[Event]:
         """Events as they happen. A broken stream is opened again after the last event, so each arrives exactly once.
 
+        While the service is unavailable it tries on, also before the first connection.
+
         Args:
             subscribe: channels: `status:<status>`, `packet:<id>`, `agent:<id>`; by default all events of the tenant.
             last_event_id: the `id` of the last event seen: the events after it come first.
