@@ -27,9 +27,9 @@ export interface ConnectionOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The timeout of one attempt; 30 by default. `waitSeconds` of a request is added to it. */
   readonly timeoutSeconds?: number;
-  /** How often a failed request is retried; 2 by default. */
+  /** How often a failed request is retried; 2 by default. A stream tries on until it is opened. */
   readonly retries?: number;
-  /** Whether to retry as well when no connection can be made; true by default. */
+  /** Whether to retry as well when no connection can be made, for a stream the first one; true by default. */
   readonly retryUnreachable?: boolean;
   /** The longest `Retry-After` to wait for; with a longer one the call fails at once. 60 by default. */
   readonly maxWaitSeconds?: number;
@@ -126,16 +126,20 @@ export class Connection {
       try {
         return await this.#sendOnce(request);
       } catch (error) {
-        const wait = attempt < this.#options.retries && mayRepeat(request, error) ? this.#waitMs(error, attempt) : undefined;
-        if (wait === undefined) throw error;
+        const wait = this.#waitMs(error, attempt);
+        if (wait === undefined || attempt >= this.#options.retries || !mayRepeat(request, error) || this.#isHopeless(error)) throw error;
         await this.#pause(wait, error as Error, request.signal);
       }
     }
   }
 
-  /** Milliseconds until the next attempt; undefined if there should be none. */
+  /** Whether the service can't be reached, and no more attempts are wanted then. */
+  #isHopeless(error: unknown): boolean {
+    return !this.#options.retryUnreachable && error instanceof NetworkError && error.unsent;
+  }
+
+  /** Milliseconds until the next attempt; undefined if the service asks for a longer wait than is wanted. */
   #waitMs(error: unknown, attempt: number): number | undefined {
-    if (!this.#options.retryUnreachable && error instanceof NetworkError && error.unsent) return undefined;
     const asked = error instanceof ApiError ? error.retryAfterSeconds : undefined;
     if (asked !== undefined) return asked <= this.#options.maxWaitSeconds ? asked * 1000 : undefined;
     return Math.min(maxBackOffMs, 500 * 2 ** attempt) * (0.5 + this.#dependencies.random() / 2);
@@ -188,16 +192,20 @@ export class Connection {
     }
   }
 
-  /** Reads a stream of server-sent events and resumes it after a broken connection, until the signal aborts or the service refuses it. */
+  /**
+   * Reads a stream of server-sent events until the signal aborts or the service refuses it. While the service is unavailable it tries on, as
+   * often as it takes, and it resumes after the last event.
+   */
   async *stream(request: StreamRequest): AsyncGenerator<ServerSentEvent, void, undefined> {
     const state = { lastEventId: request.lastEventId, retryMs: defaultRetryMs };
+    let everOpened = false;
     for (let failures = 0; ; failures += 1) {
       // An error of the code that consumes the events ends the generator and is never caught here.
       let fault: unknown;
       let opened = false;
       try {
         for await (const event of this.#readStream(request, state)) {
-          opened = true;
+          opened = everOpened = true;
           failures = 0;
           yield event;
         }
@@ -206,10 +214,9 @@ export class Connection {
         fault = error;
       }
       request.signal?.throwIfAborted();
-      const goesOn = fault instanceof NetworkError || fault instanceof TimeoutError || isTransient(fault);
-      if (!goesOn || (!opened && state.lastEventId === undefined && failures >= this.#options.retries)) throw fault;
-      const wait = failures === 0 && opened ? state.retryMs : this.#waitMs(fault, failures);
-      if (wait === undefined) throw fault;
+      const isPassing = fault instanceof NetworkError || fault instanceof TimeoutError || isTransient(fault);
+      if (!isPassing || (!everOpened && this.#isHopeless(fault))) throw fault;
+      const wait = opened ? state.retryMs : (this.#waitMs(fault, failures) ?? maxBackOffMs);
       await this.#pause(wait, fault as Error, request.signal);
     }
   }

@@ -458,9 +458,33 @@ describe('A stream', () => {
     });
   }
 
-  test('that could not be opened is retried as often as a request', async (t) => {
-    const { connection, close } = await open(t, json(200, {}));
+  test('that could not be opened yet tries on, less often each time, however long the service is away', async (t) => {
+    const away = [(reply: ServerResponse) => void reply.destroy(), json(503, {}), json(429, {}, { 'retry-after': '3600' }), json(502, {})];
+    const dependencies = new TestClientDependencies(30);
+    const answering = inLane(...away, ...away, events('data: 1\n\n'));
+    const { connection, received } = await open(t, answering, { dependencies, timeoutSeconds: 40 });
+    assert.equal((await connection.stream({ path: '/events' }).next()).value?.data, '1');
+    assert.equal(received.length, 9);
+    const timeouts = [40, 75];
+    assert.deepEqual(
+      dependencies.waits.filter((seconds) => !timeouts.includes(seconds)),
+      [0.5, 1, 30, 4, 8, 16, 30, 30],
+    );
+  });
+
+  test('without `retryUnreachable` is refused where nobody listens, and tries on once it was open', async (t) => {
+    const ending = new AbortController();
+    let waits = 0;
+    const onStep = ({ kind }: ClientStep) => {
+      waits += kind === 'wait' ? 1 : 0;
+      if (waits === 4) ending.abort(new Error('enough'));
+    };
+    const { connection, close } = await open(t, events('data: 1\n\n'), { retryUnreachable: false, onStep });
+    const stream = connection.stream({ path: '/events', signal: ending.signal });
+    assert.equal((await stream.next()).value?.data, '1');
     await close();
+    await assert.rejects(stream.next(), /enough/);
     await assert.rejects(connection.stream({ path: '/events' }).next(), NetworkError);
+    assert.equal(waits, 4);
   });
 });

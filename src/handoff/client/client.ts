@@ -55,8 +55,8 @@ export type HandoffClient = Trying &
   Client<typeof routes> & {
     /**
      * Events as they happen. A broken stream reconnects and resumes after the last event, so that each event arrives exactly
-     * once; a `reset` reports events that can't be replayed. Rejects with ApiError when the service refuses the stream, and
-     * with the signal's reason when that aborts it.
+     * once; a `reset` reports events that can't be replayed. While the service is unavailable it tries on, also before the first
+     * connection. Rejects with ApiError when the service refuses the stream, and with the signal's reason when that aborts it.
      */
     events(options?: EventsOptions): AsyncGenerator<StreamEvent | StreamReset, void, undefined>;
     /**

@@ -30,7 +30,6 @@ export function useLive(onQuestion: (packet: PacketSummary) => void): void {
       void queryClient.invalidateQueries({ queryKey: ['stats'] });
     }, listsEveryMs);
     const client = api({
-      retries: Number.POSITIVE_INFINITY,
       onStep: ({ kind }) => {
         live.set(kind === 'answer');
         // Questions may have been asked before the stream was open.
