@@ -89,7 +89,8 @@ function isExplained({ chain, findings, warnings }: CorpusFile, { way }: Scene, 
   const either = [before[last], after[last]];
   if (way === null)
     return findings.some(
-      ({ kind, provider }) => kind === 'load_balanced' && provider !== null && either.some((call) => isCalled(call, provider)),
+      ({ kind, provider }) =>
+        ['load_balanced', 'one_target'].includes(kind) && provider !== null && either.some((call) => isCalled(call, provider)),
     );
   const { condition } = ways[way].fault;
   const said = [...findings.filter(({ provider }) => provider !== null), ...warnings.flatMap((warning) => reasonsOf(warning, names))];

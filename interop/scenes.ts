@@ -1,5 +1,5 @@
 import type { ChainDefinition } from '../src/fallback/model/chain.ts';
-import type { Finding } from '../src/fallback/model/finding.ts';
+import { concerns, type Finding } from '../src/fallback/model/finding.ts';
 import type { Endpoint } from '../src/fallback/model/request.ts';
 import { fakeReaction } from '../src/fallback/providers/fake.ts';
 import type { FailureKind } from '../src/fallback/rules/conditions.ts';
@@ -179,7 +179,7 @@ interface Judging {
 
 /**
  * Compares the program with the chain. A finding excuses a difference if it names the provider after whose failure the calls
- * part, and that failure.
+ * part, that failure, and its status and that of streams if it is not about all.
  */
 export async function judge(
   program: ScenePlayer,
@@ -218,13 +218,7 @@ export async function judge(
       const failing = provider === undefined ? undefined : down.get(provider);
       return (
         failing !== undefined &&
-        findings.some(
-          (finding) =>
-            finding.loss &&
-            finding.condition === failing.condition &&
-            // Only a finding of streams may name no provider.
-            (finding.stream ? streams !== undefined : finding.provider === provider),
-        )
+        findings.some((finding) => finding.loss && concerns(finding, { ...failing, provider: provider!, stream: streams !== undefined }))
       );
     });
     if (isExcused) {

@@ -235,6 +235,7 @@ describe('A finding', () => {
     provider: 'gpt-4o',
     condition: 'server_error' as const,
     kind: 'calls' as const,
+    status_code: 500,
     stream: false,
     second: null,
     expected: {
@@ -263,9 +264,13 @@ describe('A finding', () => {
     return exitCodeOf({ result, differences, program, notes: [] });
   };
 
-  test('explains a difference of its provider and its condition only, and only as a loss: exit code 3 [F65]', () => {
+  test('explains a difference of its provider, condition, status and stream only, and only as a loss: exit code 3 [F65]', () => {
     assert.equal(codeWith({}), 3);
-    assert.equal(codeWith({ provider: null }), 3);
+    assert.equal(codeWith({ status_codes: [500, 502] }), 3);
+    assert.equal(codeWith({ status_codes: [502] }), 1);
+    assert.equal(codeWith({ stream: true }), 1);
+    assert.equal(codeWith({ kind: 'load_balanced' }), 1);
+    assert.equal(codeWith({ provider: null }), 1);
     assert.equal(codeWith({ provider: 'claude' }), 1);
     assert.equal(codeWith({ condition: 'timeout' }), 1);
     assert.equal(codeWith({ condition: null }), 1);

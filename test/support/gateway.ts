@@ -4,7 +4,8 @@ import type { TestContext } from 'node:test';
 
 /** A provider of a gateway, which waits 3 s for it, and how often it retries a status; null is a connection that breaks. */
 interface Upstream {
-  readonly base: string;
+  /** Its address, or those of a group, which are drawn in turn. */
+  readonly base: string | readonly string[];
   readonly protocol?: 'openai' | 'anthropic';
   readonly retries: ReadonlyMap<number | null, number>;
   /** The limits of its streams. */
@@ -91,11 +92,27 @@ interface Got {
   text: string;
 }
 
-async function call({ base, protocol = 'openai' }: Upstream, body: string): Promise<Got> {
+const draws = new WeakMap<Upstream, number>();
+
+/** The address of the next call. */
+function drawn(upstream: Upstream): string {
+  if (typeof upstream.base === 'string') return upstream.base;
+  const draw = draws.get(upstream) ?? 0;
+  draws.set(upstream, draw + 1);
+  return upstream.base[draw % upstream.base.length]!;
+}
+
+async function call(upstream: Upstream, body: string): Promise<Got> {
+  const { protocol = 'openai' } = upstream;
   try {
     const signal = AbortSignal.timeout(4_000);
     const path = protocol === 'anthropic' ? 'messages' : 'chat/completions';
-    const response = await fetch(`${base}/${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body, signal });
+    const response = await fetch(`${drawn(upstream)}/${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+      signal,
+    });
     return { status: response.status, text: await response.text() };
   } catch {
     return { status: null, text: '' };
@@ -160,14 +177,15 @@ const failed = 'data: {"error": {"message": "It failed.", "type": "server_error"
 const isContent = (event: string) => /"content":"[^"]|"tool_calls"/.test(event);
 
 /** The events of a stream. @throws Error if it ends early, is late, or has an error or a part that is no JSON */
-async function* eventsOf({ base, firstTokenMs, idleMs }: Upstream, body: string, flaw: Flaw | undefined): AsyncGenerator<string> {
+async function* eventsOf(upstream: Upstream, body: string, flaw: Flaw | undefined): AsyncGenerator<string> {
+  const { firstTokenMs, idleMs } = upstream;
   const ending = new AbortController();
   const limited = (ms: number | undefined) => (ms === undefined ? undefined : setTimeout(() => ending.abort(), ms));
   let timer = limited(flaw === 'ignores first_token_ms' ? undefined : firstTokenMs);
   try {
     const headers = { 'content-type': 'application/json' };
     const signal = AbortSignal.any([ending.signal, AbortSignal.timeout(4_000)]);
-    const response = await fetch(`${base}/chat/completions`, { method: 'POST', headers, body, signal });
+    const response = await fetch(`${drawn(upstream)}/chat/completions`, { method: 'POST', headers, body, signal });
     if (response.status !== 200) throw new Error(String(response.status), { cause: response.status });
     const decoder = new TextDecoder();
     let text = '';

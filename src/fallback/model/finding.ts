@@ -18,6 +18,7 @@ export const Finding = described('What an import left out of a file, or what the
     'The program and its versions with which this was measured; null for advice, and for what was not.',
   ),
   stream: Type.Optional(Type.Literal(true, { description: 'Present if it only concerns streamed answers.' })),
+  status_codes: Type.Optional(Type.Array(Type.Integer(), { description: 'Present if it only concerns failures with these statuses.' })),
 });
 export type Finding = Static<typeof Finding>;
 
@@ -27,14 +28,20 @@ interface Failed {
   readonly condition: Condition | null;
   /** Whether its answer was streamed; undefined if that is not known, null for both. */
   readonly stream?: boolean | null;
+  /** Its status; undefined if that is not known, null for none. */
+  readonly status_code?: number | null;
 }
 
-/** Whether a finding is about a failure: it names the condition, and the provider or none in particular. */
-export const concerns = ({ provider, condition, stream }: Pick<Finding, 'provider' | 'condition' | 'stream'>, failed: Failed): boolean =>
+/** What a finding is about. */
+export type Concerned = Pick<Finding, 'provider' | 'condition' | 'stream' | 'status_codes'>;
+
+/** Whether a finding is about a failure: it names the provider and the condition, and the answers and statuses if it is not about all. */
+export const concerns = ({ provider, condition, stream, status_codes: statuses }: Concerned, failed: Failed): boolean =>
   condition !== null &&
   condition === failed.condition &&
-  (provider === null || provider === failed.provider) &&
-  (stream === undefined || failed.stream === undefined || failed.stream === stream);
+  provider === failed.provider &&
+  (stream === undefined || failed.stream === undefined || failed.stream === stream) &&
+  (statuses === undefined || failed.status_code === undefined || statuses.some((status) => status === failed.status_code));
 
 const findingExample: Finding = {
   kind: 'calls',

@@ -90,6 +90,7 @@ export const differenceKinds = ['calls', 'end', 'received', 'cooldown', 'draws']
 export const Difference = described('What the gateway does otherwise than the chain says.', {
   provider: Type.String({ description: 'The provider whose failure, or answer, is followed by something else.' }),
   condition: orNull(choice(conditions), 'How it failed; null if it answered.'),
+  status_code: orNull(Type.Integer(), 'The status of its failure; null without one, and if it answered.'),
   kind: choice(differenceKinds, {
     description:
       '`calls`: other calls. `end`: the same calls with another end. `received`: the same calls and the same end, but the caller got something else. With a timeline, `cooldown`: a provider was called that is left out, or not called although it is not. `draws`: a provider of a balanced group got more or fewer calls than draws let expect.',

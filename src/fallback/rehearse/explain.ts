@@ -8,17 +8,21 @@ import { type Reason, reasonsOf } from '../rules/finding-list.ts';
 /** A difference with what explains it. */
 export interface Explained {
   readonly difference: Difference;
-  /** Sentences of the import and of the export that name its provider and its condition. */
+  /** Sentences of the import and of the export that are about its failure. */
   readonly because: readonly string[];
 }
 
-/** The differences of a result, each with the findings that explain it: those that are a loss and are about its failure. */
+/**
+ * The differences of a result, each with the findings that explain it: those that are a loss and are about its failure. Which model of
+ * a balanced group is drawn explains none, since they compare as equal.
+ */
 export function explained(result: TestResult, findings: readonly Reason[], warnings: readonly Warning[]): Explained[] {
   const names = result.chain.providers.map(({ name }) => name);
   const all = [...findings, ...warnings.flatMap((warning) => reasonsOf(warning, names))];
   return (result.differences ?? []).map((difference) => {
-    const isAbout = ({ detail, provider, condition }: Reason) =>
-      concerns({ provider, condition }, difference) || (difference.condition === null && isAlways(detail, difference.provider));
+    const isAbout = (reason: Reason) =>
+      (reason.kind !== 'load_balanced' && concerns(reason, difference)) ||
+      (difference.condition === null && isAlways(reason.detail, difference.provider));
     // What is said of cool-downs as such is about no single failure; who is left out changes what is drawn as well.
     const isOfCooldowns = ({ kind, provider, condition }: Reason) =>
       (difference.kind === 'cooldown' || difference.kind === 'draws') &&
@@ -31,7 +35,11 @@ export function explained(result: TestResult, findings: readonly Reason[], warni
 
   /** Whether a sentence is about each failure of a provider, as of one that is never called: that explains as well why it gives no answer. */
   function isAlways(detail: string, provider: string): boolean {
-    const said = new Set(all.flatMap((one) => (one.detail === detail && one.provider === provider ? [one.condition] : [])));
+    const said = new Set(
+      all.flatMap(({ kind, detail: other, ...one }) =>
+        kind !== 'load_balanced' && other === detail && one.provider === provider ? [one.condition] : [],
+      ),
+    );
     return conditions.every((condition) => said.has(condition));
   }
 }

@@ -189,9 +189,10 @@ function readConfig(path: string): Promise<string> {
   });
 }
 
-/** What differs, with what explains it. */
-function differencesOf(result: TestResult, { findings }: Imported, { gateway, reasons = [], warnings }: Configuration) {
-  return explained(result, [...findings, ...reasons, ...(gateways[gateway].ofStreams?.(result.chain) ?? [])], warnings);
+/** What differs, with what explains it: of a file, the findings of its import; of an export, its warnings, and what the gateway does with streams. */
+function differencesOf(result: TestResult, { findings }: Imported, { gateway, reasons = [], warnings, own }: Configuration) {
+  const known = own === undefined ? (gateways[gateway].ofStreams?.(result.chain) ?? []) : findings;
+  return explained(result, [...known, ...reasons], warnings);
 }
 
 /** The error for the user: a refusal of the service is a wrong use. */

@@ -1,6 +1,6 @@
 import { type Condition, conditions } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
-import type { Finding } from '../model/finding.ts';
+import type { Concerned, Finding } from '../model/finding.ts';
 
 /** What a finding is about, and whether it is a loss. */
 export interface Concern {
@@ -9,12 +9,14 @@ export interface Concern {
   readonly loss?: boolean;
   /** Whether it only concerns streamed answers. */
   readonly stream?: true;
+  /** The statuses that it concerns; all if left out. */
+  readonly status_codes?: readonly number[];
 }
 
-/** Collects the findings of an import; the same one is kept once. */
+/** Collects the findings of an import; the same one is kept once, with the statuses of all. */
 export class FindingList {
   readonly items: Finding[] = [];
-  readonly #seen = new Set<string>();
+  readonly #seen = new Map<string, Finding>();
   readonly #measured: string | null;
 
   /** @param measured the program and its versions with which losses were measured */
@@ -22,26 +24,32 @@ export class FindingList {
     this.#measured = measured;
   }
 
-  add(kind: string, field: string | null, detail: string, { provider, condition, loss = false, stream }: Concern = {}): void {
+  add(kind: string, field: string | null, detail: string, concern: Concern = {}): void {
+    const { provider, condition, loss = false, stream, status_codes } = concern;
     const measured = loss ? this.#measured : null;
     const about = { provider: provider ?? null, condition: condition ?? null, loss, measured, ...(stream && { stream }) };
-    const finding = { kind, field, line: null, detail, ...about };
+    const finding: Finding = { kind, field, line: null, detail, ...about };
     const key = JSON.stringify(finding);
-    if (this.#seen.has(key)) return;
-    this.#seen.add(key);
-    this.items.push(finding);
+    const known = this.#seen.get(key);
+    if (known === undefined) {
+      if (status_codes !== undefined) finding.status_codes = [...status_codes];
+      this.#seen.set(key, finding);
+      this.items.push(finding);
+    } else if (status_codes === undefined) delete known.status_codes;
+    else if (known.status_codes !== undefined) known.status_codes = [...new Set([...known.status_codes, ...status_codes])];
   }
 }
 
 /** What a finding says, and of which failures. */
-export type Reason = Pick<Finding, 'detail' | 'loss' | 'provider' | 'condition' | 'stream'> & Partial<Pick<Finding, 'kind'>>;
+export type Reason = Pick<Finding, 'detail' | 'loss' | keyof Concerned> & Partial<Pick<Finding, 'kind'>>;
 
-/** A warning of an export as findings: its field or its sentence names the providers, and its sentence the conditions. */
+/** A warning of an export as findings: its field or its sentence names the providers, all if neither does, and its sentence the conditions. */
 export function reasonsOf({ field, detail, loss }: Warning, names: readonly string[]): Reason[] {
   const words = ` ${detail.replace(/[,;.:]? /g, ' ')} `;
   const index = /^providers\.(\d+)(\.|$)/.exec(field ?? '')?.[1];
-  const named = index === undefined ? names.filter((name) => words.includes(` ${name} `)) : [names[Number(index)] ?? null];
+  const inWords = names.filter((name) => words.includes(` ${name} `));
+  const named = index !== undefined ? names.slice(Number(index), Number(index) + 1) : inWords.length > 0 ? inWords : names;
   return conditions
     .filter((condition) => new RegExp(`\\b${condition}\\b`).test(detail))
-    .flatMap((condition) => (named.length === 0 ? [null] : named).map((provider) => ({ detail, loss, provider, condition })));
+    .flatMap((condition) => named.map((provider) => ({ detail, loss, provider, condition })));
 }

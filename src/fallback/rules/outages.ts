@@ -303,7 +303,7 @@ export class OutageComparison {
       const [least, greatest] = [Math.max(Math.ceil(mean - most), 0), Math.min(Math.floor(mean + most), calls)];
       return [
         {
-          ...{ provider, condition, kind: 'draws', stream: null, second: null },
+          ...{ provider, condition, status_code: null, kind: 'draws', stream: null, second: null },
           expected: { calls: [{ provider, calls: Math.round(mean) }], served_by: null },
           actual: { calls: [{ provider, calls: made }], served_by: null },
           ...{ prompts: calls, first_index: 0 },
@@ -326,6 +326,7 @@ export class OutageComparison {
         ...this.#between(expected, outcome),
         provider,
         condition: span.condition,
+        status_code: null,
         kind: 'cooldown',
         sentence,
       });
@@ -343,20 +344,22 @@ export class OutageComparison {
         ...this.#between(expected, outcome),
         provider,
         condition,
+        status_code: null,
         kind: condition === null ? 'calls' : 'cooldown',
         sentence,
       });
       return;
     }
     const statusOf = (attempt: number) => statuses[attempt] ?? null;
+    const { stream = false } = outcome;
     if (at === null) {
       const found = receivedDifference(expected, outcome, statusOf);
-      this.#add(found.sentence, played, { ...found, sentence: `${time}: ${found.sentence}` });
+      this.#add(found.sentence, played, { ...found, stream, sentence: `${time}: ${found.sentence}` });
       return;
     }
     const kind = at === Math.max(expected.attempts.length, outcome.attempts.length) ? 'end' : 'calls';
     for (const found of differencesFrom(at, expected, outcome, statusOf))
-      this.#add(found.sentence, played, { ...found, kind, sentence: `${time}: ${found.sentence}` });
+      this.#add(found.sentence, played, { ...found, kind, stream, sentence: `${time}: ${found.sentence}` });
   }
 
   /** The provider that the chain calls behind `at` calls and the gateway does not, with its last failure: at the start, or where it fails over to one that has failed before. */
@@ -374,19 +377,21 @@ export class OutageComparison {
   }
 
   readonly #between = (expected: Expected, outcome: Outcome) => ({
+    stream: outcome.stream ?? false,
     expected: courseOf(expected.attempts, expected.served_by),
     actual: courseOf(outcome.attempts, outcome.served_by),
   });
 
-  #add(key: string, { index, start }: PlayedPrompt, difference: Omit<Difference, 'prompts' | 'first_index' | 'second' | 'stream'>): void {
+  #add(key: string, { index, start }: PlayedPrompt, difference: Omit<Difference, 'prompts' | 'first_index' | 'second'>): void {
     const known = this.#known.get(key);
     if (known === undefined) {
-      this.#known.set(key, { ...difference, stream: null, second: Math.floor(start / 1000), prompts: 1, first_index: index });
+      this.#known.set(key, { ...difference, second: Math.floor(start / 1000), prompts: 1, first_index: index });
       return;
     }
     const isEarlier = index < known.first_index;
     const first = isEarlier ? { ...difference, first_index: index, second: Math.floor(start / 1000) } : {};
-    this.#known.set(key, { ...known, ...first, prompts: known.prompts + 1 });
+    const stream = known.stream === difference.stream ? known.stream : null;
+    this.#known.set(key, { ...known, ...first, stream, prompts: known.prompts + 1 });
   }
 }
 

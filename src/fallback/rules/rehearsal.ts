@@ -174,6 +174,7 @@ export function receivedDifference(expected: Expected, actual: Outcome, statusOf
   return {
     provider,
     condition,
+    status_code: condition === null ? null : statusOf(last),
     expected: courseOf(expected.attempts.slice(last), expected.served_by),
     actual: courseOf(actual.attempts.slice(last), actual.served_by),
     sentence,
@@ -206,7 +207,7 @@ export function* differencesFrom(at: number, expected: Expected, actual: Outcome
     const other = courseOf(actual.attempts.slice(done[said.indexOf(run)]!.start), actual.served_by);
     const begins = failureText(provider, failure, statusOf(last));
     const sentence = `${begins}: the chain ${chainText(own, false)}; the gateway ${gatewayText(other, own, actual)}.`;
-    yield { provider, condition: failure, expected: own, actual: other, sentence };
+    yield { provider, condition: failure, status_code: statusOf(last), expected: own, actual: other, sentence };
   }
 }
 
@@ -222,7 +223,7 @@ function differenceAt(at: number, expected: Expected, actual: Outcome, statusOf:
   const done = courseOf(actual.attempts.slice(start), actual.served_by);
   const begins = at === 0 ? 'At the start' : failureText(provider, condition, statusOf(last));
   const sentence = `${begins}: the chain ${chainText(said, at === 0)}; the gateway ${gatewayText(done, said, actual)}.`;
-  return { provider, condition, expected: said, actual: done, sentence };
+  return { provider, condition, status_code: condition === null ? null : statusOf(last), expected: said, actual: done, sentence };
 }
 
 /** Calls as a result shows them. */

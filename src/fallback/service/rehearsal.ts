@@ -358,6 +358,7 @@ function lateDifference(provider: string, { calls, prompts }: LateCalls): Differ
   return {
     provider,
     condition: null,
+    status_code: null,
     kind: 'calls',
     stream: null,
     second: null,

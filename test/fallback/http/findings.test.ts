@@ -22,6 +22,7 @@ interface Finding {
   provider: string | null;
   condition: string | null;
   loss: boolean;
+  status_codes?: number[];
 }
 
 for (const store of stores) {
@@ -43,8 +44,8 @@ for (const store of stores) {
       assert.deepEqual(body, findings);
       const left = findings.find(({ field }) => field === 'model_list.0.litellm_params.mode')!;
       assert.deepEqual([left.kind, left.line, left.loss], ['left_out', 3, true]);
-      for (const { stream, ...finding } of findings) {
-        assert.ok(stream === undefined || stream === true);
+      for (const { stream, status_codes, ...finding } of findings) {
+        assert.ok((stream === undefined || stream === true) && (status_codes === undefined || status_codes.every(Number.isInteger)));
         assert.deepEqual(Object.keys(finding), ['kind', 'field', 'line', 'detail', 'provider', 'condition', 'loss', 'measured']);
       }
     });

@@ -335,7 +335,10 @@ describe('LiteLLM', () => {
     const found = body.findings.filter(({ kind }: Finding) => kind === 'stream');
     assert.deepEqual(
       found.map(({ provider, condition, loss, stream }: Finding) => [provider, condition, loss, stream]),
-      ['invalid_response', 'interrupted', 'content_filter', 'first_token_timeout'].map((condition) => [null, condition, true, true]),
+      [
+        ...['invalid_response', 'interrupted', 'content_filter', 'first_token_timeout'].map((condition) => ['a', condition, true, true]),
+        ...['invalid_response', 'interrupted', 'first_token_timeout'].map((condition) => ['b', condition, true, true]),
+      ],
     );
     assert.ok(rulesOf(body).includes('interrupted fail'));
     assert.equal(simulatedCalls(body.chain, 'first_token_timeout'), 'a b', 'without a retry');
@@ -413,7 +416,11 @@ describe('LiteLLM', () => {
     assert.equal(pathOf(body, 'server_error'), 'a b');
     assert.equal(pathOf(body, 'context_length'), 'a long b');
     assert.equal(pathOf(body, 'content_filter'), 'a');
-    assert.deepEqual(losses(body), ['withheld long content_filter', 'status null context_length', 'empty_answer null null']);
+    const tooLarge = ['a', 'b', 'long'].map((name) => `status ${name} context_length`);
+    assert.deepEqual(losses(body), ['withheld long content_filter', ...tooLarge, 'empty_answer null null']);
+    const statusesOf = (name: string) =>
+      new Set(body.findings.flatMap(({ kind, status_codes }: Finding) => (kind === name ? status_codes : [])));
+    assert.deepEqual([[...statusesOf('withheld')], [...statusesOf('status')]], [[200], [413]]);
     const chain = define(body.chain);
     const { config } = exportChain('litellm', { chain, routing: routingOf(chain), prefer: 'failover' });
     const made = config as { router_settings: Record<string, unknown>; model_list: { model_name: string }[] };
@@ -912,7 +919,7 @@ describe('Portkey', () => {
       body.chain.providers.map(({ name }: { name: string }) => name),
       ['a', 'b', 'd'],
     );
-    for (const finding of ['left_out cache', 'load_balanced targets.0.strategy.mode', 'left_out targets.1.strategy.mode'])
+    for (const finding of ['left_out cache', 'one_target targets.0.strategy.mode', 'left_out targets.1.strategy.mode'])
       assert.ok(codesOf(body).includes(finding), finding);
     assert.ok(rulesOf(body).includes('rate_limit retry 2'));
   });

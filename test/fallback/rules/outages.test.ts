@@ -23,7 +23,14 @@ function compared(
     groups = new Map(),
     weights,
     lateMs = 0,
-  }: { chain?: Partial<ChainRequest>; groups?: Map<string, string>; weights?: Map<string, number>; lateMs?: number } = {},
+    streamed = [],
+  }: {
+    chain?: Partial<ChainRequest>;
+    groups?: Map<string, string>;
+    weights?: Map<string, number>;
+    lateMs?: number;
+    streamed?: readonly number[];
+  } = {},
 ) {
   const engine = createEngine(
     define({ ...requestOf(3, [{ condition: 'rate_limit', action: 'retry', max_retries: 1, wait_ms: 0 }]), ...chain }),
@@ -46,7 +53,7 @@ function compared(
     for (const [call, one] of calls.entries())
       comparison.ended({ ...one, prompt: index, call, end: one.end + lateMs, retry_after_ms: null });
     const served_by = calls.find(({ condition }) => condition === null)?.provider ?? null;
-    const outcome = { attempts: calls, served_by, success: served_by !== null };
+    const outcome = { attempts: calls, served_by, success: served_by !== null, stream: streamed.includes(index) };
     return comparison.compare({ index, start, calls }, () => outcome).agrees;
   });
   return { comparison, agree, sentences: comparison.items.map(({ sentence }) => sentence) };
@@ -81,6 +88,14 @@ describe('A prompt in an outage is compared with what the chain does after the f
     assert.equal(found!.sentence, 'At 12 s, the gateway called a, which the chain leaves out until 40 s since its server_error at 10 s.');
     const { provider, condition, kind, second, prompts, first_index } = found!;
     assert.deepEqual([provider, condition, kind, second, prompts, first_index], ['a', 'server_error', 'cooldown', 12, 2, 1]);
+  });
+
+  test('a difference says whether the answers were streamed, and nothing of it if some were [F149]', () => {
+    const streamOf = (streamed: readonly number[]) => {
+      const prompts = [10, 12, 20].map((second) => [second, [down, 'b']] as const);
+      return compared(prompts, { streamed }).comparison.items.map(({ stream }) => stream);
+    };
+    assert.deepEqual([streamOf([]), streamOf([0, 1, 2]), streamOf([2])], [[false], [true], [null]]);
   });
 
   test('a gateway that leaves a provider out without a reason, or for too long, is named', () => {

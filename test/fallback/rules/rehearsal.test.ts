@@ -103,6 +103,7 @@ describe('A difference', () => {
       kind: 'calls',
       stream: false,
       second: null,
+      status_code: 500,
       expected: {
         calls: [
           { provider: 'b', calls: 2 },

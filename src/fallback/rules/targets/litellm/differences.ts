@@ -1,5 +1,6 @@
 import { plural } from '../../../../kit/wording.ts';
 import { type ChainRequest, conditions, maxRetries } from '../../../model/chain.ts';
+import { concerns } from '../../../model/finding.ts';
 import { define } from '../../chain.ts';
 import { canFailWith, type FailureKind } from '../../conditions.ts';
 import { createEngine, decide, type Engine, initialPosition } from '../../engine.ts';
@@ -10,7 +11,7 @@ import type { Draft, Section } from '../section.ts';
 import { classOf, coolsDown, isSkipped } from './errors.ts';
 import { prefixedKey } from './groups.ts';
 import { repeatsOf, repeatsSentence, specialOf } from './names.ts';
-import { failures, type Reached } from './reached.ts';
+import { aboutOf, failures, type Reached } from './reached.ts';
 import { callsOf, type Deployment, type FailureOf, fallbacksOf, type Router, weighed } from './router.ts';
 
 /** A model of a file that is a provider of the chain. */
@@ -78,7 +79,7 @@ export function noteInferred<D extends Imported>(findings: FindingList, chain: r
       for (const one of after.filter(({ inferred }) => inferred !== undefined))
         findings.add('inferred', 'fallbacks', sentenceOf(one), {
           provider: deployment.provider.name,
-          condition: failing.condition,
+          ...aboutOf(failing),
           loss: true,
         });
 }
@@ -97,20 +98,31 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
     // The finding about what is repeated says it already.
     if (callsFor(last, failing) > 1) continue;
     const sentence = `If every model fails with ${shown(failing)}, LiteLLM makes ${counted(parting.theirs)}; the chain makes ${counted(parting.ours)}.`;
-    findings.add('calls', null, sentence, { provider: last.provider.name, condition: failing.condition, loss: true });
+    findings.add('calls', null, sentence, { provider: last.provider.name, ...aboutOf(failing), loss: true });
   }
   for (const { deployment, outcomes } of chain) {
     const cut = outcomes.filter(({ retries }) => retries > maxRetries);
     for (const { failing, retries } of cut) {
       const sentence = `LiteLLM retries ${deployment.provider.name} ${times(retries)} on ${failing.condition}; the chain at most ${maxRetries} times.`;
-      findings.add('reduced', null, sentence, { provider: deployment.provider.name, condition: failing.condition, loss: true });
+      findings.add('reduced', null, sentence, { provider: deployment.provider.name, ...aboutOf(failing), loss: true });
     }
   }
   if (router.hasCooldowns) noteCooldowns(findings, parts);
   noteWithheld(findings, parts);
-  const status = 'LiteLLM treats a prompt that is too long as such only with status 400; with 413 its fallbacks for any failure hold.';
-  if (router.contextWindow !== null) findings.add('status', null, status, { condition: 'context_length', loss: true });
+  if (router.contextWindow !== null) noteTooLarge(findings, chain);
   noteCells(findings, engine, parts);
+}
+
+/** Finds that LiteLLM knows a prompt that is too long by one of its statuses only. */
+function noteTooLarge<D extends Imported>(findings: FindingList, chain: readonly Reached<D>[]): void {
+  const sentence = 'LiteLLM treats a prompt that is too long as such only with status 400; with 413 its fallbacks for any failure hold.';
+  for (const { deployment } of chain)
+    findings.add('status', null, sentence, {
+      provider: deployment.provider.name,
+      condition: 'context_length',
+      status_codes: [413],
+      loss: true,
+    });
 }
 
 /** Finds that LiteLLM returns an answer that a filter withheld to the caller, unless the group has fallbacks for refused content. */
@@ -124,7 +136,7 @@ function noteWithheld<D extends Imported>(findings: FindingList, { router, first
     if (condition === undefined || isRaised(deployment.group)) continue;
     const { name } = deployment.provider;
     const sentence = `LiteLLM returns an answer of ${name} that a filter withheld (status 200) to the caller, since ${deployment.group} has no content_policy_fallbacks; the chain goes on.`;
-    findings.add('withheld', 'fallbacks', sentence, { provider: name, condition, loss: true });
+    findings.add('withheld', 'fallbacks', sentence, { provider: name, condition, status_codes: [200], loss: true });
   }
 }
 
@@ -141,7 +153,7 @@ function noteCooldowns<D extends Imported>(findings: FindingList, { router, chai
       const calls = (given: Router<D>) => callsOf(given, group, (one) => (one === deployment ? failing : null)).length;
       // Without retries by a policy, a model that is alone is left at once in any case.
       if (isAlone && calls(router) === calls({ ...router, hasCooldowns: false })) continue;
-      findings.add('cooldowns', null, sentence, { provider: deployment.provider.name, condition: failing.condition, loss: true });
+      findings.add('cooldowns', null, sentence, { provider: deployment.provider.name, ...aboutOf(failing), loss: true });
     }
   }
 }
@@ -193,14 +205,12 @@ function noteCells<D extends Imported>(findings: FindingList, engine: Engine, pa
         const last = Math.max(parting.at - 1, 0);
         const failed = [parting.ours[last], parting.theirs[last]].find((one) => one !== undefined && down.has(one));
         if (failed === undefined) continue;
-        const concern = { provider: failed.provider.name, condition: down.get(failed)!.condition };
-        if (
-          findings.items.some(({ loss, provider, condition }) => loss && provider === concern.provider && condition === concern.condition)
-        )
-          continue;
+        const { name: provider } = failed.provider;
+        const failure = down.get(failed)!;
+        if (findings.items.some((one) => one.loss && concerns(one, { provider, stream: false, ...failure }))) continue;
         const said = listed([...down].map(([{ provider }, one]) => `${provider.name} fails with ${shown(one)}`));
         const sentence = `If ${said}, LiteLLM makes ${counted(parting.theirs)}; the chain makes ${counted(parting.ours)}.`;
-        findings.add('calls', null, sentence, { ...concern, loss: true });
+        findings.add('calls', null, sentence, { provider, ...aboutOf(failure), loss: true });
       }
     }
   }
@@ -226,16 +236,22 @@ function noteDraws<D extends Imported>(findings: FindingList, { router, chain }:
     for (const { provider } of drawn.filter((one) => one !== lead.deployment))
       for (const condition of conditions)
         findings.add('load_balanced', 'model_list', begins, { provider: provider.name, condition, loss: true });
-    const hasOwnRetries = new Set(drawn.map((one) => one.retries ?? router.retries)).size > 1;
     for (const { failing, retries, next: after } of lead.outcomes) {
       const isTriedAgain = retries > 0 || after.some((one) => drawn.includes(one));
       const error = classOf(failing, lead.deployment.kind);
       const isLeftOut = isSkipped(error) || (router.hasCooldowns && coolsDown(error, false));
-      if (!hasOwnRetries && (!isTriedAgain || isLeftOut)) continue;
+      const isUnlike =
+        new Set(drawn.map((one) => JSON.stringify([one.retries ?? router.retries, classOf(failing, one.kind), callsFor(one, failing)])))
+          .size > 1;
+      const unlike = `LiteLLM draws one of the ${drawn.length} models of ${group} at random for each call, and what follows its ${failing.condition} depends on which: their kinds or their num_retries differ.`;
+      if (isUnlike)
+        for (const { provider } of drawn)
+          findings.add('unlike_models', 'model_list', unlike, { provider: provider.name, ...aboutOf(failing), loss: true });
+      if (!isTriedAgain || isLeftOut) continue;
       const calls = callsOf(router, group, () => failing).filter((one) => drawn.includes(one)).length;
       const sentence = `LiteLLM makes up to ${plural(calls, 'call')} to the ${drawn.length} models of ${group} and draws one for each, perhaps the same again; the chain calls each once, and the last one for the other calls.`;
       const { name } = lead.deployment.provider;
-      findings.add('load_balanced', 'model_list', sentence, { provider: name, condition: failing.condition, loss: true });
+      findings.add('load_balanced', 'model_list', sentence, { provider: name, ...aboutOf(failing), loss: true });
     }
   }
 }

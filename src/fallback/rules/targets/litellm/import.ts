@@ -139,9 +139,9 @@ export function importLitellm(file: Section, group?: string): Draft {
   const chain = withUncalledModels(router, reached);
   const providers = chain.map(({ deployment }) => deployment.provider);
   noteLeftOut(file, { deployments, chain, router, first });
-  if (timeout === undefined && providers.some(({ timeout_ms }) => timeout_ms === undefined)) {
-    const sentence = `No timeout is set; LiteLLM then waits up to ${usual.timeoutSeconds} s, and the chain ${providerDefaults.timeout_ms / 1000} s.`;
-    findings.add('default', 'timeout', sentence, { condition: 'timeout', loss: true });
+  for (const { name, timeout_ms } of providers) {
+    const sentence = `No timeout is set for ${name}; LiteLLM then waits up to ${usual.timeoutSeconds} s, and the chain ${providerDefaults.timeout_ms / 1000} s.`;
+    if (timeout_ms === undefined) findings.add('default', 'timeout', sentence, { provider: name, condition: 'timeout', loss: true });
   }
   requireFewModels(providers.length);
   const draft = {

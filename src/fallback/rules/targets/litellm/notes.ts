@@ -4,7 +4,7 @@ import type { FindingList } from '../../finding-list.ts';
 import { listed } from '../../wording.ts';
 import type { Section } from '../section.ts';
 import { classOf, isLostOn422, measuredKinds } from './errors.ts';
-import type { Reached } from './reached.ts';
+import { aboutOf, type Reached } from './reached.ts';
 import { type Deployment, fallbacksOf, type Router } from './router.ts';
 
 // What LiteLLM does besides the calls after a failure, as measured with versions 1.106.2 and 1.110.2.
@@ -74,7 +74,7 @@ export function noteAllowedFails<D extends Named>(settings: Section, chain: read
       if (!(retries > allowed)) continue;
       const provider = deployment.provider.name;
       const sentence = `LiteLLM leaves out ${provider} after more than ${plural(allowed, 'failure')} (allowed_fails), before its ${plural(retries, 'further call')} are made; the chain makes them all.`;
-      settings.findings.add('cooldowns', null, sentence, { provider, condition: failing.condition, loss: true });
+      settings.findings.add('cooldowns', null, sentence, { provider, ...aboutOf(failing), loss: true });
     }
 }
 
@@ -105,7 +105,12 @@ export function noteTooLong<D extends Named>(findings: FindingList, { router, ch
     if (!hasOrders && (router.contextWindow === null || !hasList(router.general, group, '*'))) continue;
     const usual = router.contextWindow === null ? 'skips the later orders of its group' : 'calls no fallbacks for it';
     const sentence = `If a prompt is too long for ${provider.name}, which has no context_window_fallbacks, LiteLLM 1.106.2, like the chain, ${usual}; 1.110.2 goes on as after any other failure.`;
-    findings.add('too_long', 'context_window_fallbacks', sentence, { provider: provider.name, condition: 'context_length', loss: true });
+    findings.add('too_long', 'context_window_fallbacks', sentence, {
+      provider: provider.name,
+      condition: 'context_length',
+      status_codes: [400],
+      loss: true,
+    });
   }
 }
 
@@ -143,7 +148,12 @@ export function noteKinds<D extends Named>(settings: Section, chain: readonly Re
     if (!measuredKinds.has(kind)) findings.add('errors', null, sentence, { provider: provider.name, loss: true });
     const lost = `With drop_params, LiteLLM calls ${provider.name} twice on status 422 and then ends with an error; the chain treats it like other invalid requests.`;
     if (settings.get('drop_params') === true && isLostOn422(kind))
-      findings.add('drop_params', settings.at('drop_params'), lost, { provider: provider.name, condition: 'invalid_request', loss: true });
+      findings.add('drop_params', settings.at('drop_params'), lost, {
+        provider: provider.name,
+        condition: 'invalid_request',
+        status_codes: [422],
+        loss: true,
+      });
   }
 }
 

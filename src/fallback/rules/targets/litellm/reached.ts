@@ -1,5 +1,6 @@
 import { type Condition, conditions, maxRetries, maxTo } from '../../../model/chain.ts';
 import { type FailureKind, usualStatus } from '../../conditions.ts';
+import type { Concern } from '../../finding-list.ts';
 import type { Cell, Row } from '../decisions.ts';
 import { classOf } from './errors.ts';
 import { callsOf, type Deployment, type Router, requireFewModels } from './router.ts';
@@ -33,6 +34,12 @@ const equivalents: Readonly<Record<number, readonly number[]>> = { 502: [501, 50
 
 /** The other statuses of the condition that LiteLLM treats like that of a failure. */
 export const equivalentStatuses = ({ status_code }: FailureKind): readonly number[] => equivalents[status_code ?? 0] ?? [];
+
+/** What a finding about a failure is about: its condition, and the statuses that LiteLLM treats alike. */
+export const aboutOf = (failing: FailureKind): Pick<Concern, 'condition' | 'status_codes'> => ({
+  condition: failing.condition,
+  ...(failing.status_code !== null && { status_codes: [failing.status_code, ...equivalentStatuses(failing)] }),
+});
 
 /** How earlier failures lead to a model. */
 type Path<D> = ReadonlyMap<D, FailureKind>;

@@ -144,7 +144,7 @@ function withOuter(
 function drawnOf(strategy: Section, count: number): Difference[] {
   if (strategy.fields.mode !== 'loadbalance' || count < 2) return [];
   const sentence = `Portkey sends each prompt to one of ${count} targets, drawn by weight, and to no other of them; the chain tries them in turn.`;
-  return [{ kind: 'load_balanced', field: strategy.at('mode'), sentence, conditions }];
+  return [{ kind: 'one_target', field: strategy.at('mode'), sentence, conditions }];
 }
 
 /** The modes of a strategy. */

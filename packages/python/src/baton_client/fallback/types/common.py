@@ -323,3 +323,5 @@ class Finding(TypedDict):
     """
     stream: NotRequired[bool]
     """Present if it only concerns streamed answers."""
+    status_codes: NotRequired[list[int]]
+    """Present if it only concerns failures with these statuses."""
