@@ -18,11 +18,11 @@ export interface Explained {
  */
 export function explained(result: TestResult, findings: readonly Reason[], warnings: readonly Warning[]): Explained[] {
   const names = result.chain.providers.map(({ name }) => name);
-  const all = [...findings, ...warnings.flatMap((warning) => reasonsOf(warning, names))];
+  const said = [...findings, ...warnings.flatMap((warning) => reasonsOf(warning, names))];
+  const all = said.filter(({ kind }) => kind !== 'load_balanced');
   return (result.differences ?? []).map((difference) => {
     const isAbout = (reason: Reason) =>
-      (reason.kind !== 'load_balanced' && concerns(reason, difference)) ||
-      (difference.condition === null && isAlways(reason.detail, difference.provider));
+      concerns(reason, difference) || (difference.condition === null && isAlways(reason.detail, difference.provider));
     // What is said of cool-downs as such is about no single failure; who is left out changes what is drawn as well.
     const isOfCooldowns = ({ kind, provider, condition }: Reason) =>
       (difference.kind === 'cooldown' || difference.kind === 'draws') &&
@@ -35,11 +35,7 @@ export function explained(result: TestResult, findings: readonly Reason[], warni
 
   /** Whether a sentence is about each failure of a provider, as of one that is never called: that explains as well why it gives no answer. */
   function isAlways(detail: string, provider: string): boolean {
-    const said = new Set(
-      all.flatMap(({ kind, detail: other, ...one }) =>
-        kind !== 'load_balanced' && other === detail && one.provider === provider ? [one.condition] : [],
-      ),
-    );
-    return conditions.every((condition) => said.has(condition));
+    const about = new Set(all.flatMap((one) => (one.detail === detail && one.provider === provider ? [one.condition] : [])));
+    return conditions.every((condition) => about.has(condition));
   }
 }
