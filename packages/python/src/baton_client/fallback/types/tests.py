@@ -444,6 +444,8 @@ class Difference(TypedDict):
     """The provider whose failure, or answer, is followed by something else."""
     condition: Conditions | None
     """How it failed; null if it answered."""
+    status_code: int | None
+    """The status of its failure; null without one, and if it answered."""
     kind: Kind
     """`calls`: other calls. `end`: the same calls with another end. `received`: the same calls
     and the same end, but the caller got something else. With a timeline, `cooldown`: a
