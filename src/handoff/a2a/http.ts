@@ -79,14 +79,14 @@ interface Message {
   readonly params?: unknown;
 }
 
-const isId = (id: unknown): boolean => id === undefined || id === null || typeof id === 'string' || typeof id === 'number';
+const isJsonRpcId = (id: unknown): boolean => id === undefined || id === null || typeof id === 'string' || typeof id === 'number';
 
-const idIn = ({ id = null }: Message): unknown => (isId(id) ? id : null);
+const idIn = ({ id = null }: Message): unknown => (isJsonRpcId(id) ? id : null);
 
 /** What is wrong with a message, as JSON-RPC 2.0 (section 5.1) has it; undefined: nothing. */
 function faultOf({ jsonrpc, id, method, params = {} }: Message): { code: number; message: string } | undefined {
   if (jsonrpc !== '2.0') return { code: -32600, message: 'jsonrpc must be "2.0".' };
-  if (!isId(id)) return { code: -32600, message: 'id must be a text, a number or null.' };
+  if (!isJsonRpcId(id)) return { code: -32600, message: 'id must be a text, a number or null.' };
   if (typeof method !== 'string') return { code: -32600, message: 'method must be the name of a method.' };
   if (!methods.has(method)) return { code: -32601, message: `There is no method ${JSON.stringify(beginningOf(method, 100))}.` };
   if (typeof params !== 'object' || params === null || Array.isArray(params)) return { code: -32602, message: 'params must be an object.' };
