@@ -18,7 +18,7 @@ import { adminKey, Instance } from './soak/places.ts';
 
 /**
  * `npx node bench/rolling.ts --restarts N`: replaces two instances behind nginx with `deploy/nginx/baton.conf` one after the other,
- * N times, under mixed load that repeats no request. Exits 1 if a request failed, an event of a stream was lost or came twice, or a
+ * N times, under mixed load that repeats only a request with an idempotency key that was answered 502, once. Exits 1 if a request failed, an event of a stream was lost or came twice, or a
  * packet that was created is not there.
  */
 const { values } = parseArgs({ options: { restarts: { type: 'string', default: '20' }, drain: { type: 'string', default: '5' } } });
