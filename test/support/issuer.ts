@@ -34,6 +34,8 @@ export interface TestIssuer {
   readonly key: () => SigningKey;
   /** The person who signs in at the issuer, by the refresh tokens that it gave out; a person that is removed signs in no more. */
   readonly people: Map<string, JWTPayload>;
+  /** What the issuer says about itself beside the usual, or instead of it; undefined: it does not say it. */
+  metadata: Record<string, unknown>;
   /** Whether a sign-in gets a refresh token. */
   refreshes: boolean;
   /** Lets a person in: what the issuer adds to the redirect of a browser that was sent to the address. */
@@ -83,7 +85,7 @@ export async function startIssuer(t: Pick<TestContext, 'after'>, clock: TestCloc
     if (self.refreshes) people.set(refresh_token, claims);
     const now = Math.floor(clock.read().getTime() / 1000);
     const usual = { iss: self.issuer, aud: 'baton', iat: now, exp: now + 300 };
-    const id_token = await self.sign({ ...usual, ...claims, ...(isProved ? { nonce: code.nonce } : {}) }, { typ: 'JWT' });
+    const id_token = await self.sign({ ...usual, ...(isProved ? { nonce: code.nonce } : {}), ...claims }, { typ: 'JWT' });
     send(response, {
       access_token: `access-${made}`,
       token_type: 'Bearer',
@@ -108,6 +110,7 @@ export async function startIssuer(t: Pick<TestContext, 'after'>, clock: TestCloc
         response_types_supported: ['code'],
         subject_types_supported: ['public'],
         id_token_signing_alg_values_supported: ['RS256'],
+        ...self.metadata,
       });
     if (path === '/token') return grant(response, await read(request));
     if (path === '/jwks') return send(response, await jwks());
@@ -130,6 +133,7 @@ export async function startIssuer(t: Pick<TestContext, 'after'>, clock: TestCloc
     opaque,
     state: 'up',
     people,
+    metadata: {},
     refreshes: true,
     authorize(address, claims) {
       const { searchParams: sent } = new URL(address);

@@ -109,42 +109,90 @@ describe('A person who signs in', () => {
     assert.deepEqual([entries[0].resource, entries[0].actor], ['api_key', 'human:dana@example.com']);
   });
 
-  test('needs a name that the provider has verified, that shows all its signs, and that belongs to nobody else [H447]', async (t) => {
-    const { service, issuer } = await start(t);
-    const unverified = await signIn(service, issuer, { ...dana, email_verified: false });
-    assert.equal(unverified.status, 403);
-    assert.match(unverified.text, /SERVICE_OIDC_NAME_CLAIM/);
-    const hidden = await signIn(service, issuer, { ...dana, sub: 'somebody else', email: 'dana\u200b@example.com' });
-    assert.equal(hidden.status, 403);
-    assert.match(hidden.text, /signs that do not show/);
-    assert.equal((await signIn(service, issuer)).status, 302);
-    const other = { ...dana, sub: 'somebody else', email: 'DANA@example.com' };
-    const refused = await signIn(service, issuer, other);
-    assert.equal(refused.status, 403);
-    assert.match(refused.text, /belongs to somebody else/);
-    assert.equal((await service.call('POST', '/people/Dana@example.com/release')).status, 200);
-    assert.equal((await signIn(service, issuer, other)).status, 302);
-    assert.equal((await signIn(service, issuer)).status, 403, 'the first one no longer has the name');
-  });
-
-  test('is source of what the person asked, also with a key in the same name [H516]', async (t) => {
-    const { service, issuer } = await start(t);
-    const call = asPerson(service, cookiesOf(await signIn(service, issuer)));
-    const { id } = await createPacket(service, { hitl: { ...question, exclude_source: true } });
-    const asked = await call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
-    assert.equal(asked.status, 200, asked.text);
-    const body = { response: 'Yes', responded_by: 'dana@example.com' };
-    assert.equal((await call('POST', `/packets/${id}/respond`, { body })).status, 403);
-    const { body: key } = await service.call('POST', '/keys', { body: { name: 'd', responder: 'Dana@example.com' } });
-    const byKey = await service.call('POST', `/packets/${id}/respond`, {
-      key: key.key,
-      body: { ...body, responded_by: 'Dana@example.com' },
+  for (const store of stores)
+    test(`needs a name that the provider has verified, that shows all its signs, and that belongs to nobody else, on ${store.name} [H447]`, async (t) => {
+      const { service, issuer } = await start(t, { store });
+      const unverified = await signIn(service, issuer, { ...dana, email_verified: false });
+      assert.equal(unverified.status, 403);
+      assert.match(unverified.text, /SERVICE_OIDC_NAME_CLAIM/);
+      const hidden = await signIn(service, issuer, { ...dana, sub: 'somebody else', email: 'dana\u200b@example.com' });
+      assert.equal(hidden.status, 403);
+      assert.match(hidden.text, /signs that do not show/);
+      assert.equal((await signIn(service, issuer)).status, 302);
+      const other = { ...dana, sub: 'somebody else', email: 'DANA@example.com' };
+      const refused = await signIn(service, issuer, other);
+      assert.equal(refused.status, 403);
+      assert.match(refused.text, /belongs to somebody else/);
+      assert.equal((await service.call('POST', '/people/Dana@example.com/release')).status, 200);
+      assert.equal((await signIn(service, issuer, other)).status, 302);
+      assert.equal((await signIn(service, issuer)).status, 403, 'the first one no longer has the name');
+      const atOnce = await Promise.all(
+        ['one', 'two', 'three'].map((sub) => signIn(service, issuer, { ...dana, sub, email: 'new@example.com' })),
+      );
+      assert.deepEqual(atOnce.map(({ status }) => status).toSorted(), [302, 403, 403], 'one of those who come at once gets the name');
     });
-    assert.equal(byKey.status, 403, byKey.text);
-    const mia = asPerson(service, cookiesOf(await signIn(service, issuer, { ...dana, sub: 'mia', email: 'mia@example.com' })));
-    const byMia = await mia('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'mia@example.com' } });
-    assert.equal(byMia.status, 200, byMia.text);
-  });
+
+  for (const store of stores)
+    test(`has the name, the groups, the tenant and the times that the settings say, on ${store.name} [H553]`, async (t) => {
+      const { service, issuer, clock } = await start(t, {
+        store,
+        settings: {
+          SERVICE_OIDC_NAME_CLAIM: 'preferred_username',
+          SERVICE_OIDC_GROUPS_CLAIM: 'realm_access.roles',
+          SERVICE_OIDC_GROUP_PREFIX: 'sso:',
+          SERVICE_OIDC_RIGHTS: '{"sso:ops": ["read", "work"]}',
+          SERVICE_OIDC_TENANT: 'Acme',
+          SERVICE_SESSION_HOURS: '1',
+          SERVICE_SESSION_IDLE_MINUTES: '20',
+        },
+      });
+      const claims = { sub: 'dana', preferred_username: 'Dana', realm_access: { roles: ['ops'] } };
+      const refused = async (sentence: RegExp) => {
+        const { status, text } = await signIn(service, issuer, claims);
+        assert.deepEqual([status, sentence.test(text)], [403, true], text);
+      };
+      await refused(/There is no tenant &quot;Acme&quot;/);
+      const make = async () => (await service.call('POST', '/tenants', { body: { name: 'Acme' } })).body.id;
+      const id = await make();
+      const back = await signIn(service, issuer, claims);
+      assert.match(String(back.headers['set-cookie']), /baton-session=\S+; Max-Age=3600;/, back.text);
+      const call = asPerson(service, cookiesOf(back));
+      const { body: own } = await call('GET', '/keys/self');
+      assert.deepEqual([own.name, own.tenant.id, own.scopes], ['Dana', id, ['read', 'work']]);
+      for (const [name, status] of [
+        ['sso:ops', 400],
+        ['idp:ops', 201],
+      ] as const)
+        assert.equal((await service.call('PUT', `/groups/${name}`, { body: { members: [] } })).status, status, name);
+      for (let times = 0; times < 3; times += 1) {
+        clock.turn(20 * 60 - 1);
+        assert.equal((await call('GET', '/keys/self')).status, 200);
+      }
+      clock.turn(3);
+      assert.equal((await call('GET', '/keys/self')).status, 401, 'after an hour');
+      await make();
+      await refused(/Several tenants are called &quot;Acme&quot;/);
+    });
+
+  for (const store of stores)
+    test(`is source of what the person asked, also with a key in the same name, on ${store.name} [H516]`, async (t) => {
+      const { service, issuer } = await start(t, { store });
+      const call = asPerson(service, cookiesOf(await signIn(service, issuer)));
+      const { id } = await createPacket(service, { hitl: { ...question, exclude_source: true } });
+      const asked = await call('PATCH', `/packets/${id}`, { body: { status: 'awaiting_human' } });
+      assert.equal(asked.status, 200, asked.text);
+      const body = { response: 'Yes', responded_by: 'dana@example.com' };
+      assert.equal((await call('POST', `/packets/${id}/respond`, { body })).status, 403);
+      const { body: key } = await service.call('POST', '/keys', { body: { name: 'd', responder: 'Dana@example.com' } });
+      const byKey = await service.call('POST', `/packets/${id}/respond`, {
+        key: key.key,
+        body: { ...body, responded_by: 'Dana@example.com' },
+      });
+      assert.equal(byKey.status, 403, byKey.text);
+      const mia = asPerson(service, cookiesOf(await signIn(service, issuer, { ...dana, sub: 'mia', email: 'mia@example.com' })));
+      const byMia = await mia('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'mia@example.com' } });
+      assert.equal(byMia.status, 200, byMia.text);
+    });
 
   test('writes only from a page of the service, and where a key is sent, the key decides [H510]', async (t) => {
     const { service, issuer } = await start(t);
@@ -219,6 +267,8 @@ describe('A sign-in', () => {
     const fresh = await begin();
     assert.equal((await back(fresh.sent, fresh.cookie)).status, 302);
     assert.equal((await back(fresh.sent, fresh.cookie)).status, 400, 'the code again');
+    const foreign = await signIn(service, issuer, { ...dana, nonce: 'of another sign-in' } as JWTPayload);
+    assert.deepEqual([foreign.status, /does not belong to this sign-in/.test(foreign.text)], [400, true], 'the nonce of another sign-in');
     const late = await begin();
     clock.turn(601);
     assert.equal((await back(late.sent, late.cookie)).status, 400, 'after ten minutes');
@@ -245,22 +295,23 @@ describe('A sign-in', () => {
       );
   });
 
-  test("ends the session that the browser had, whosever it was, and no other browser's [H572]", async (t) => {
-    const { service, issuer } = await start(t);
-    const [first, elsewhere] = [cookiesOf(await signIn(service, issuer)), cookiesOf(await signIn(service, issuer))];
-    const mia = { ...dana, sub: 'mia', email: 'mia@example.com', sid: 'session-of-mia' };
-    const second = cookiesOf(await signIn(service, issuer, mia, '/console', [first]));
-    const nameOf = async (cookie: string) => (await asPerson(service, cookie)('GET', '/keys/self')).body.name;
-    assert.deepEqual(await Promise.all([first, elsewhere, second].map(nameOf)), [undefined, dana.email, mia.email]);
-    const { entries } = (await service.call('GET', '/audit')).body;
-    const ended = entries.find(({ resource, action }: Record<string, string>) => resource === 'session' && action === 'deleted');
-    assert.deepEqual([ended.details.name, ended.details.ended_by], [dana.email, 'another sign-in']);
-    // A sign-in that fails ends nothing.
-    const begun = await service.call('GET', '//sign-in', { key: null });
-    const headers = { cookie: `${second}; ${cookiesOf(begun)}` };
-    assert.equal((await service.call('GET', '//sign-in/callback?code=x&state=y', { key: null, headers })).status, 400);
-    assert.equal(await nameOf(second), mia.email);
-  });
+  for (const store of stores)
+    test(`ends the session that the browser had, whosever it was, and no other browser's, on ${store.name} [H572]`, async (t) => {
+      const { service, issuer } = await start(t, { store });
+      const [first, elsewhere] = [cookiesOf(await signIn(service, issuer)), cookiesOf(await signIn(service, issuer))];
+      const mia = { ...dana, sub: 'mia', email: 'mia@example.com', sid: 'session-of-mia' };
+      const second = cookiesOf(await signIn(service, issuer, mia, '/console', [first]));
+      const nameOf = async (cookie: string) => (await asPerson(service, cookie)('GET', '/keys/self')).body.name;
+      assert.deepEqual(await Promise.all([first, elsewhere, second].map(nameOf)), [undefined, dana.email, mia.email]);
+      const { entries } = (await service.call('GET', '/audit')).body;
+      const ended = entries.find(({ resource, action }: Record<string, string>) => resource === 'session' && action === 'deleted');
+      assert.deepEqual([ended.details.name, ended.details.ended_by], [dana.email, 'another sign-in']);
+      // A sign-in that fails ends nothing.
+      const begun = await service.call('GET', '//sign-in', { key: null });
+      const headers = { cookie: `${second}; ${cookiesOf(begun)}` };
+      assert.equal((await service.call('GET', '//sign-in/callback?code=x&state=y', { key: null, headers })).status, 400);
+      assert.equal(await nameOf(second), mia.email);
+    });
 
   test('leaves a browser that has begun many of them requests that are small enough', async (t) => {
     const { service } = await start(t);
@@ -278,6 +329,31 @@ describe('A sign-in', () => {
       // Node takes 16 KiB of headers.
       assert.ok([...jar].join().length < 8192, `${[...jar].join().length} characters of cookies`);
     }
+  });
+
+  test('asks for the usual scopes, and for offline_access where the provider announces it, or for those of the settings', async (t) => {
+    for (const [setting, metadata, scope] of [
+      ['', {}, 'openid profile email'],
+      ['', { scopes_supported: ['openid', 'offline_access'] }, 'openid profile email offline_access'],
+      ['openid groups', { scopes_supported: ['openid', 'offline_access'] }, 'openid groups'],
+    ] as const) {
+      const { service, issuer } = await start(t, { settings: { SERVICE_OIDC_SCOPES: setting } });
+      issuer.metadata = metadata;
+      const { headers } = await service.call('GET', '//sign-in', { key: null });
+      assert.equal(new URL(String(headers.location)).searchParams.get('scope'), scope);
+    }
+  });
+
+  test('ends here alone where the provider has no address to end its session', async (t) => {
+    const { service, issuer } = await start(t);
+    issuer.metadata = { end_session_endpoint: undefined };
+    const cookie = cookiesOf(await signIn(service, issuer));
+    const out = await service.call('POST', '//sign-out', {
+      key: null,
+      headers: { cookie, origin: publicUrl, 'x-requested-with': 'baton' },
+    });
+    assert.deepEqual([out.status, out.body.url], [200, `${publicUrl}/signed-out`], out.text);
+    assert.equal((await asPerson(service, cookie)('GET', '/keys/self')).status, 401);
   });
 
   test('says that the provider does not answer, and works when it does; the service is ready meanwhile', async (t) => {
@@ -306,26 +382,27 @@ describe('A sign-in', () => {
 });
 
 describe('A session', () => {
-  test('ends after an hour without a request, after twelve hours, and after one hour without a refresh token', async (t) => {
-    const { service, issuer, clock } = await start(t);
-    const call = asPerson(service, cookiesOf(await signIn(service, issuer)));
-    clock.turn(3599);
-    assert.equal((await call('GET', '/keys/self')).status, 200);
-    clock.turn(3600);
-    assert.equal((await call('GET', '/keys/self')).status, 401, 'idle');
-    const long = asPerson(service, cookiesOf(await signIn(service, issuer)));
-    for (let minutes = 0; minutes < 719; minutes += 30) {
-      assert.equal((await long('GET', '/keys/self')).status, 200, `after ${minutes} minutes`);
+  for (const store of stores)
+    test(`ends after an hour without a request, after twelve hours, and after one hour without a refresh token, on ${store.name}`, async (t) => {
+      const { service, issuer, clock } = await start(t, { store });
+      const call = asPerson(service, cookiesOf(await signIn(service, issuer)));
+      clock.turn(3599);
+      assert.equal((await call('GET', '/keys/self')).status, 200);
+      clock.turn(3600);
+      assert.equal((await call('GET', '/keys/self')).status, 401, 'idle');
+      const long = asPerson(service, cookiesOf(await signIn(service, issuer)));
+      for (let minutes = 0; minutes < 719; minutes += 30) {
+        assert.equal((await long('GET', '/keys/self')).status, 200, `after ${minutes} minutes`);
+        clock.turn(1800);
+      }
+      assert.equal((await long('GET', '/keys/self')).status, 401, 'after twelve hours');
+      issuer.refreshes = false;
+      const short = asPerson(service, cookiesOf(await signIn(service, issuer)));
       clock.turn(1800);
-    }
-    assert.equal((await long('GET', '/keys/self')).status, 401, 'after twelve hours');
-    issuer.refreshes = false;
-    const short = asPerson(service, cookiesOf(await signIn(service, issuer)));
-    clock.turn(1800);
-    assert.equal((await short('GET', '/keys/self')).status, 200);
-    clock.turn(1800);
-    assert.equal((await short('GET', '/keys/self')).status, 401, 'after an hour');
-  });
+      assert.equal((await short('GET', '/keys/self')).status, 200);
+      clock.turn(1800);
+      assert.equal((await short('GET', '/keys/self')).status, 401, 'after an hour');
+    });
 
   for (const store of stores)
     test(`loses within 15 minutes what the person lost at the provider, on ${store.name} [H511]`, async (t) => {
@@ -356,15 +433,16 @@ describe('A session', () => {
       assert.deepEqual((await service.call('GET', '/sessions')).body.sessions, []);
     });
 
-  test('is refreshed once for many requests, on two instances', async (t) => {
-    const { service, issuer, clock } = await start(t, { store: stores[1]! });
-    const call = asPerson(service, cookiesOf(await signIn(service, issuer)));
-    const before = issuer.requests.get('/token')!;
-    clock.turn(15 * 60);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => call('GET', '/keys/self')));
-    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
-    assert.equal(issuer.requests.get('/token')! - before, 1);
-  });
+  for (const store of stores)
+    test(`is refreshed once for many requests at once, on ${store.name}`, async (t) => {
+      const { service, issuer, clock } = await start(t, { store });
+      const call = asPerson(service, cookiesOf(await signIn(service, issuer)));
+      const before = issuer.requests.get('/token')!;
+      clock.turn(15 * 60);
+      const answers = await Promise.all(Array.from({ length: 20 }, () => call('GET', '/keys/self')));
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
+      assert.equal(issuer.requests.get('/token')! - before, 1);
+    });
 
   for (const store of stores)
     test(`ends by the provider's logout token, by its id, and when its person is suspended, on ${store.name}`, async (t) => {
@@ -436,21 +514,23 @@ describe('A session', () => {
       assert.equal((await signIn(service, issuer)).status, 302);
     });
 
-  test('is known to every instance, and ends on each', async (t) => {
-    const { service, issuer, clock } = await start(t, { store: stores.at(-1)! });
-    const second = await startService(t, { databaseUrl: service.databaseUrl, clock, settings: signInSettings(issuer) });
-    const cookie = cookiesOf(await signIn(service, issuer));
-    assert.equal((await asPerson(second, cookie)('GET', '/keys/self')).status, 200);
-    clock.turn(15 * 60);
-    const answers = await Promise.all(
-      [service, second, service, second].map((instance) => asPerson(instance, cookie)('GET', '/keys/self')),
-    );
-    for (const { status } of answers) assert.ok(status === 200 || status === 503, String(status));
-    assert.ok(answers.some(({ status }) => status === 200));
-    assert.equal((await asPerson(second, cookie)('GET', '/keys/self')).status, 200);
-    await service.call('POST', '//sign-out', { key: null, headers: { cookie, origin: publicUrl } });
-    assert.equal((await asPerson(second, cookie)('GET', '/keys/self')).status, 401);
-  });
+  for (const store of storesOfSeveral)
+    test(`is known to every instance, refreshed by one of them, and ends on each, on ${store.name}`, async (t) => {
+      const { service, issuer, clock } = await start(t, { store });
+      const second = await startService(t, { databaseUrl: service.databaseUrl, clock, settings: signInSettings(issuer) });
+      const cookie = cookiesOf(await signIn(service, issuer));
+      const statusAt = async (instance: TestService) => (await asPerson(instance, cookie)('GET', '/keys/self')).status;
+      assert.equal(await statusAt(second), 200);
+      const before = issuer.requests.get('/token')!;
+      clock.turn(15 * 60);
+      const statuses = await Promise.all([service, second, service, second].map(statusAt));
+      for (const status of statuses) assert.ok(status === 200 || status === 503, String(status));
+      assert.ok(statuses.includes(200));
+      assert.equal(issuer.requests.get('/token')! - before, 1);
+      assert.equal(await statusAt(second), 200);
+      await service.call('POST', '//sign-out', { key: null, headers: { cookie, origin: publicUrl } });
+      assert.equal(await statusAt(second), 401);
+    });
 });
 
 describe('What is stored of a session', () => {
@@ -514,121 +594,123 @@ describe('What is stored of a session', () => {
 });
 
 describe('A stream', () => {
-  test('ends with its session or token: signed out, less rights, suspended, not asked for again, expired [H573]', async (t) => {
-    const rights = '{"idp:ops": ["read", "respond"], "idp:readers": ["read"], "idp:admins": ["admin"]}';
-    const { service, issuer, clock } = await start(t, { settings: { SERVICE_OIDC_RIGHTS: rights } });
-    const address = await service.handoff.start();
-    /** An open stream of each kind, with these headers. */
-    const streams = async (headers: Record<string, string>) => {
-      const [events, socket] = await Promise.all([listenTo(t, address, '', headers), openSocket(address, '', headers)]);
-      t.after(() => socket.socket.terminate());
-      return { events, socket };
-    };
-    const ended = async ({ events, socket }: Awaited<ReturnType<typeof streams>>, why: string) => {
+  for (const store of stores)
+    test(`ends with its session or token: signed out, less rights, suspended, not asked for again, expired, on ${store.name} [H573]`, async (t) => {
+      const rights = '{"idp:ops": ["read", "respond"], "idp:readers": ["read"], "idp:admins": ["admin"]}';
+      const { service, issuer, clock } = await start(t, { store, settings: { SERVICE_OIDC_RIGHTS: rights } });
+      const address = await service.handoff.start();
+      /** An open stream of each kind, with these headers. */
+      const streams = async (headers: Record<string, string>) => {
+        const [events, socket] = await Promise.all([listenTo(t, address, '', headers), openSocket(address, '', headers)]);
+        t.after(() => socket.socket.terminate());
+        return { events, socket };
+      };
+      const ended = async ({ events, socket }: Awaited<ReturnType<typeof streams>>, why: string) => {
+        await service.handoff.runOnce.recheck();
+        await events.ended;
+        assert.equal((await socket.closed).code, 4001, why);
+      };
+      const open = async (claims: JWTPayload = dana) => {
+        const cookie = cookiesOf(await signIn(service, issuer, claims));
+        return { cookie, call: asPerson(service, cookie), ...(await streams({ cookie, origin: publicUrl })) };
+      };
+      const hears = async ({ events }: Awaited<ReturnType<typeof streams>>) => {
+        await service.handoff.runOnce.recheck();
+        const { id } = await createPacket(service);
+        assert.equal((await events.events.next()).data.packet_id, id);
+      };
+
+      await hears(await open({ ...dana, sub: 'admin', email: 'admin@example.com', groups: ['admins'] }));
+
+      const out = await open();
+      await hears(out);
+      await service.call('POST', '//sign-out', { key: null, headers: { cookie: out.cookie, origin: publicUrl } });
+      await ended(out, 'signed out');
+
+      // The groups are asked for with a request, within 15 minutes; a person may keep the session and lose the right to listen.
+      const moved = await open();
+      for (const token of issuer.people.keys()) issuer.people.set(token, { ...dana, groups: [] });
+      clock.turn(15 * 60);
+      assert.equal((await moved.call('GET', '/packets')).status, 403);
+      await ended(moved, 'no group with the right');
+      const refused = await openEvents(address, '', { cookie: moved.cookie, origin: publicUrl });
+      assert.equal(refused.status, 403);
+
+      const silent = await open();
+      clock.turn(15 * 60);
+      await hears(silent);
+      clock.turn(31);
+      await ended(silent, 'the provider was not asked');
+
+      const mia = await open({ ...dana, sub: 'mia', email: 'mia@example.com', sid: 'of-mia' });
+      const renamed = await open({ ...dana, sub: 'mia', email: 'mia.new@example.com', sid: 'of-mia' });
+      const claims = { scope: 'baton:read', groups: ['readers'], sub: 'mia', email: 'mia@example.com', email_verified: true };
+      const authorization = `Bearer ${await issuer.token(publicUrl, { claims })}`;
+      const byToken = await streams({ authorization });
+      await hears(byToken);
+      assert.equal((await service.call('POST', '/people/mia@example.com/suspend')).status, 200);
+      await ended(mia, 'suspended');
+      await ended(renamed, 'suspended under another name');
+      await ended(byToken, 'suspended, with a token');
+
+      const ofProgram = {
+        authorization: `Bearer ${await issuer.token(publicUrl, { claims: { scope: 'baton:read', groups: ['readers'] } })}`,
+      };
+      const short = await streams(ofProgram);
+      // Five minutes, and one by which clocks may differ.
+      clock.turn(359);
+      await hears(short);
+      clock.turn(1);
+      await ended(short, 'the token has expired');
+      assert.equal((await openEvents(address, '', ofProgram)).status, 401);
+
+      const now = Math.floor(clock.read().getTime() / 1000);
+      const known = { active: true, sub: 's', client_id: 'c', scope: 'baton:read', groups: ['readers'], aud: publicUrl, exp: now + 3600 };
+      issuer.opaque.set('opaque-token', known);
+      const opaque = await streams({ authorization: 'Bearer opaque-token' });
+      clock.turn(31);
+      issuer.state = 'down';
+      await hears(opaque);
+      issuer.state = 'up';
+      issuer.opaque.delete('opaque-token');
+      const asked = issuer.requests.get('/introspect')!;
       await service.handoff.runOnce.recheck();
-      await events.ended;
-      assert.equal((await socket.closed).code, 4001, why);
-    };
-    const open = async (claims: JWTPayload = dana) => {
-      const cookie = cookiesOf(await signIn(service, issuer, claims));
-      return { cookie, call: asPerson(service, cookie), ...(await streams({ cookie, origin: publicUrl })) };
-    };
-    const hears = async ({ events }: Awaited<ReturnType<typeof streams>>) => {
-      await service.handoff.runOnce.recheck();
-      const { id } = await createPacket(service);
-      assert.equal((await events.events.next()).data.packet_id, id);
-    };
-
-    await hears(await open({ ...dana, sub: 'admin', email: 'admin@example.com', groups: ['admins'] }));
-
-    const out = await open();
-    await hears(out);
-    await service.call('POST', '//sign-out', { key: null, headers: { cookie: out.cookie, origin: publicUrl } });
-    await ended(out, 'signed out');
-
-    // The groups are asked for with a request, within 15 minutes; a person may keep the session and lose the right to listen.
-    const moved = await open();
-    for (const token of issuer.people.keys()) issuer.people.set(token, { ...dana, groups: [] });
-    clock.turn(15 * 60);
-    assert.equal((await moved.call('GET', '/packets')).status, 403);
-    await ended(moved, 'no group with the right');
-    const refused = await openEvents(address, '', { cookie: moved.cookie, origin: publicUrl });
-    assert.equal(refused.status, 403);
-
-    const silent = await open();
-    clock.turn(15 * 60);
-    await hears(silent);
-    clock.turn(31);
-    await ended(silent, 'the provider was not asked');
-
-    const mia = await open({ ...dana, sub: 'mia', email: 'mia@example.com', sid: 'of-mia' });
-    const renamed = await open({ ...dana, sub: 'mia', email: 'mia.new@example.com', sid: 'of-mia' });
-    const claims = { scope: 'baton:read', groups: ['readers'], sub: 'mia', email: 'mia@example.com', email_verified: true };
-    const authorization = `Bearer ${await issuer.token(publicUrl, { claims })}`;
-    const byToken = await streams({ authorization });
-    await hears(byToken);
-    assert.equal((await service.call('POST', '/people/mia@example.com/suspend')).status, 200);
-    await ended(mia, 'suspended');
-    await ended(renamed, 'suspended under another name');
-    await ended(byToken, 'suspended, with a token');
-
-    const ofProgram = {
-      authorization: `Bearer ${await issuer.token(publicUrl, { claims: { scope: 'baton:read', groups: ['readers'] } })}`,
-    };
-    const short = await streams(ofProgram);
-    // Five minutes, and one by which clocks may differ.
-    clock.turn(359);
-    await hears(short);
-    clock.turn(1);
-    await ended(short, 'the token has expired');
-    assert.equal((await openEvents(address, '', ofProgram)).status, 401);
-
-    const now = Math.floor(clock.read().getTime() / 1000);
-    const known = { active: true, sub: 's', client_id: 'c', scope: 'baton:read', groups: ['readers'], aud: publicUrl, exp: now + 3600 };
-    issuer.opaque.set('opaque-token', known);
-    const opaque = await streams({ authorization: 'Bearer opaque-token' });
-    clock.turn(31);
-    issuer.state = 'down';
-    await hears(opaque);
-    issuer.state = 'up';
-    issuer.opaque.delete('opaque-token');
-    const asked = issuer.requests.get('/introspect')!;
-    await service.handoff.runOnce.recheck();
-    // The answer of the provider is waited for by nobody.
-    await until(() => issuer.requests.get('/introspect')! > asked);
-    await until(async () => (await openEvents(address, '', { authorization: 'Bearer opaque-token' })).status === 401);
-    await ended(opaque, 'the provider has revoked the token');
-  });
-
-  test('of A2A and of MCP, and a request that waits, ends with its token too', async (t) => {
-    const { service, issuer } = await start(t);
-    const address = await service.handoff.start();
-    const claims = { scope: 'baton:read baton:work', sub: 'mia', email: 'mia@example.com', email_verified: true, groups: ['ops'] };
-    const [forApi, forMcp] = await Promise.all([publicUrl, `${publicUrl}/mcp`].map((audience) => issuer.token(audience, { claims })));
-    const { id } = await createPacket(service);
-    const post = (path: string, token: string, { headers, body }: { headers: Record<string, string>; body: object }) =>
-      fetch(`${address}${path}`, {
-        method: 'POST',
-        headers: { ...headers, authorization: `Bearer ${token}` },
-        body: JSON.stringify(body),
-      });
-    const task = await post('/a2a', forApi!, a2aRequest('SubscribeToTask', { id }));
-    const notifications = { resourceSubscriptions: [`packet://${id}`] };
-    const changes = await post('/mcp', forMcp!, mcpRequest('subscriptions/listen', { notifications }, { agent: null }));
-    const waits = fetch(`${address}/api/v1/packets/${id}?wait_seconds=60&until=completed`, {
-      headers: { authorization: `Bearer ${forApi}` },
+      // The answer of the provider is waited for by nobody.
+      await until(() => issuer.requests.get('/introspect')! > asked);
+      await until(async () => (await openEvents(address, '', { authorization: 'Bearer opaque-token' })).status === 401);
+      await ended(opaque, 'the provider has revoked the token');
     });
-    assert.deepEqual([task.status, changes.status], [200, 200]);
-    await until(() => service.handoff.waiting() === 2);
-    await service.handoff.runOnce.recheck();
-    assert.equal(service.handoff.waiting(), 2, 'a valid token goes on');
-    assert.equal((await service.call('POST', '/people/mia@example.com/suspend')).status, 200);
-    await service.handoff.runOnce.recheck();
-    assert.equal((await waits).status, 401);
-    const texts = await Promise.all([task, changes].map((stream) => stream.text().catch((error: unknown) => String(error))));
-    assert.doesNotMatch(texts.join(), /completed/);
-    assert.equal(service.handoff.waiting(), 0);
-  });
+
+  for (const store of stores)
+    test(`of A2A and of MCP, and a request that waits, ends with its token too, on ${store.name}`, async (t) => {
+      const { service, issuer } = await start(t, { store });
+      const address = await service.handoff.start();
+      const claims = { scope: 'baton:read baton:work', sub: 'mia', email: 'mia@example.com', email_verified: true, groups: ['ops'] };
+      const [forApi, forMcp] = await Promise.all([publicUrl, `${publicUrl}/mcp`].map((audience) => issuer.token(audience, { claims })));
+      const { id } = await createPacket(service);
+      const post = (path: string, token: string, { headers, body }: { headers: Record<string, string>; body: object }) =>
+        fetch(`${address}${path}`, {
+          method: 'POST',
+          headers: { ...headers, authorization: `Bearer ${token}` },
+          body: JSON.stringify(body),
+        });
+      const task = await post('/a2a', forApi!, a2aRequest('SubscribeToTask', { id }));
+      const notifications = { resourceSubscriptions: [`packet://${id}`] };
+      const changes = await post('/mcp', forMcp!, mcpRequest('subscriptions/listen', { notifications }, { agent: null }));
+      const waits = fetch(`${address}/api/v1/packets/${id}?wait_seconds=60&until=completed`, {
+        headers: { authorization: `Bearer ${forApi}` },
+      });
+      assert.deepEqual([task.status, changes.status], [200, 200]);
+      await until(() => service.handoff.waiting() === 2);
+      await service.handoff.runOnce.recheck();
+      assert.equal(service.handoff.waiting(), 2, 'a valid token goes on');
+      assert.equal((await service.call('POST', '/people/mia@example.com/suspend')).status, 200);
+      await service.handoff.runOnce.recheck();
+      assert.equal((await waits).status, 401);
+      const texts = await Promise.all([task, changes].map((stream) => stream.text().catch((error: unknown) => String(error))));
+      assert.doesNotMatch(texts.join(), /completed/);
+      assert.equal(service.handoff.waiting(), 0);
+    });
 });
 
 describe('A name that is released', () => {
@@ -646,6 +728,8 @@ describe('A name that is released', () => {
       assert.deepEqual(await pages(), [200, 200]);
       clock.turn(1);
       assert.equal((await service.call('POST', `/people/${dana.email}/release`)).status, 200);
+      const [released] = (await service.call('GET', '/audit')).body.entries;
+      assert.deepEqual([released.resource, released.action, released.details], ['person', 'released', { name: dana.email }]);
       const next = asPerson(service, cookiesOf(await signIn(service, issuer, { ...dana, sub: 'another dana' })));
       assert.ok(!(await pages()).includes(200));
       const { body: links } = await service.call('GET', `/packets/${id}/answer-links`);
@@ -657,6 +741,28 @@ describe('A name that is released', () => {
       const own = await next('POST', `/packets/${id}/answer-links`, { body: {} });
       urls.splice(0, 2, own.body.url);
       assert.deepEqual(await pages(), [200], own.text);
+    });
+});
+
+describe('The list of people', () => {
+  for (const store of stores)
+    test(`says what groups each is in, on which ways each may answer, and who was there when, in pages, on ${store.name} [H517]`, async (t) => {
+      const { service, issuer, clock } = await start(t, { store });
+      await signIn(service, issuer);
+      for (const [path, body] of [
+        ['/keys', { name: 'k', responder: 'Dana@example.com' }],
+        ['/channels', { kind: 'slack', target: 'https://hooks.slack.com/services/x', responder: dana.email }],
+        ['/keys', { name: 'k', responder: 'Eli' }],
+      ] as const) {
+        const made = await service.call('POST', path, { body });
+        assert.equal(made.status, 201, made.text);
+      }
+      const page = async (query: string) => (await service.call('GET', `/people?${query}`)).body;
+      const danas = { name: dana.email, groups: ['idp:ops'], methods: ['sign_in', 'key', 'link'] };
+      const first = { ...danas, last_seen_at: clock.read().toISOString(), suspended: false };
+      assert.deepEqual(await page('limit=1'), { people: [first], total: 2, limit: 1, offset: 0 });
+      const second = { name: 'Eli', groups: [], methods: ['key'], last_seen_at: null, suspended: false };
+      assert.deepEqual(await page('limit=1&offset=1'), { people: [second], total: 2, limit: 1, offset: 1 });
     });
 });
 
@@ -678,6 +784,8 @@ describe('A suspended person, without any provider', () => {
       const { entries } = (await service.call('GET', '/audit')).body;
       assert.deepEqual([entries[0].resource, entries[0].action, entries[0].details], ['person', 'suspended', { name: 'dana' }]);
       assert.equal((await service.call('POST', '/people/DANA/resume')).status, 200);
+      const [{ action, details }] = (await service.call('GET', '/audit')).body.entries;
+      assert.deepEqual([action, details], ['resumed', { name: 'dana' }]);
       assert.equal((await service.call('GET', '/keys/self', { key: key.key })).status, 200);
       assert.equal((await service.call('POST', '/people/nobody/resume')).status, 404);
       const { body: other } = await service.call('POST', '/tenants', { body: { name: 'Other' } });
