@@ -176,4 +176,41 @@ describe('The settings of the handoff service', () => {
     for (const bad of ['-1', '1.5', 'infinite']) assert.equal(problemsOf({ SERVICE_HANDOFFS_PER_DAY_PRO: bad }).length, 1, bad);
     assert.deepEqual(problemsOf({ SERVICE_HANDOFFS_PER_DAY_PRO: '' }), []);
   });
+
+  test('of an identity provider name each problem, and the secret of its client may be in a file', (t) => {
+    const issuer = { SERVICE_OIDC_ISSUER: 'https://issuer.example', SERVICE_PUBLIC_URL: 'https://baton.example' };
+    const client = { ...issuer, SERVICE_OIDC_CLIENT_ID: 'baton' };
+    const file = join(temporaryFolder(t), 'secret');
+    writeFileSync(file, 'a secret\n');
+    assert.equal(read({ ...client, SERVICE_OIDC_CLIENT_SECRET_FILE: file }).oidcClientSecretFile, 'a secret');
+    for (const address of ['http://127.0.0.1:9', 'http://localhost/realms/x', 'http://[::1]:9', 'https://issuer.example/x/'])
+      assert.equal(read({ ...issuer, SERVICE_OIDC_ISSUER: address }).oidcIssuer, address);
+    const key = Buffer.alloc(32).toString('base64');
+    assert.equal(read({ ...client, SERVICE_SESSION_KEY: key }).sessionKey, key);
+    const rights = (value: string) => ({ ...issuer, SERVICE_OIDC_RIGHTS: value });
+    for (const [settings, problem] of [
+      [{ ...issuer, SERVICE_OIDC_ISSUER: 'http://issuer.example' }, /^SERVICE_OIDC_ISSUER must be the https address/],
+      [{ ...issuer, SERVICE_OIDC_ISSUER: 'https://issuer.example?x=1' }, /^SERVICE_OIDC_ISSUER must be /],
+      [{ ...issuer, SERVICE_OIDC_ISSUER: 'https://user@issuer.example' }, /^SERVICE_OIDC_ISSUER must be /],
+      [{ ...client, SERVICE_PUBLIC_URL: '' }, /SERVICE_OIDC_ISSUER needs SERVICE_PUBLIC_URL/],
+      [{ SERVICE_OIDC_CLIENT_ID: 'baton' }, /SERVICE_OIDC_CLIENT_ID needs SERVICE_OIDC_ISSUER/],
+      [{ ...issuer, SERVICE_OIDC_REQUIRED: 'answers' }, /SERVICE_OIDC_REQUIRED needs SERVICE_OIDC_CLIENT_ID/],
+      [{ ...client, SERVICE_OIDC_REQUIRED: 'keys' }, /^SERVICE_OIDC_REQUIRED must be /],
+      [{ ...client, SERVICE_OIDC_CLIENT_SECRET: 'a', SERVICE_OIDC_CLIENT_SECRET_FILE: file }, /are both set/],
+      [{ ...client, SERVICE_OIDC_CLIENT_SECRET_FILE: `${file}-missing` }, /^SERVICE_OIDC_CLIENT_SECRET_FILE /],
+      [{ ...client, SERVICE_OIDC_SCOPES: 'profile' }, /^SERVICE_OIDC_SCOPES must be scopes .* with openid/],
+      [{ ...client, SERVICE_OIDC_TOKEN_TYPES: 'none' }, /^SERVICE_OIDC_TOKEN_TYPES must be /],
+      [{ ...client, SERVICE_SESSION_KEY: 'short' }, /^SERVICE_SESSION_KEY must be 32 bytes/],
+      [{ ...client, SERVICE_SESSION_HOURS: '0' }, /^SERVICE_SESSION_HOURS must be /],
+      [rights('no JSON'), /SERVICE_OIDC_RIGHTS .*it is no JSON/],
+      [rights('[]'), /SERVICE_OIDC_RIGHTS .*it is no object/],
+      [rights('{"*": "read"}'), /SERVICE_OIDC_RIGHTS .*"\*" has no list/],
+      [rights('{"*": ["root"]}'), /SERVICE_OIDC_RIGHTS .*there is no right "root"/],
+      [rights('{"ops": ["read"]}'), /SERVICE_OIDC_RIGHTS names the group "ops"; .* begin with "idp:"/],
+      [{ ...rights('{"idp:ops": ["read"]}'), SERVICE_OIDC_GROUP_PREFIX: 'sso:' }, /names the group "idp:ops"; .* begin with "sso:"/],
+    ] as [Record<string, string>, RegExp][]) {
+      const problems = problemsOf(settings);
+      assert.deepEqual([problems.length, problem.test(problems[0] ?? '')], [1, true], `${JSON.stringify(settings)}: ${problems}`);
+    }
+  });
 });

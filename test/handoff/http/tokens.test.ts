@@ -18,6 +18,7 @@ import { mcp } from '../../support/mcp.ts';
 import { createPacket, packetRequest, startService, TestClock, type TestService } from '../../support/service.ts';
 import { inMemory, type TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
+import { listenTo } from '../../support/streams.ts';
 
 const publicUrl = 'http://127.0.0.1:8080';
 
@@ -88,13 +89,16 @@ describe('A token of the identity provider', () => {
       assert.deepEqual(without.body.scopes, ['read']);
       const named = await as('GET', '/keys/self', await token('baton:read', { claims: { agent_id: 'resolver' } }));
       assert.deepEqual(named.body.agents, ['resolver']);
+      const nameless = { client_id: undefined, email: 'dana@example.com', email_verified: true } as unknown as TokenRequest['claims'];
+      const ofPerson = await as('GET', '/keys/self', await token('baton:read', { claims: nameless! }));
+      assert.deepEqual([ofPerson.status, ofPerson.body.agents], [200, ['dana@example.com']], ofPerson.text);
       const other = await as('GET', '/packets', await token(), { headers: { 'x-agent-id': 'other' } });
       assert.equal(other.status, 403, other.text);
     });
 
   for (const store of stores)
     test(`with the claim agent_id sees what is that agent's, and manages nothing, on ${store.name} [H568]`, async (t) => {
-      const { service, as, token } = await start(t, { store });
+      const { service, issuer, as, token } = await start(t, { store });
       const between = (source: string, target: string) =>
         packetRequest({
           metadata: { source_agent: { id: source, name: source, framework: 'x' }, target_agent: { id: target, name: target } },
@@ -120,6 +124,16 @@ describe('A token of the identity provider', () => {
         const claim = await as('POST', '/packets/claim-next', one, { body: { agent_id: 'helper', target_agent: 'b' } });
         assert.deepEqual([claim.status, claim.body.field], [403, 'target_agent'], claim.text);
       }
+      const atMcp = await issuer.token(`${publicUrl}/mcp`, { claims: { scope, groups: ['agents'], agent_id: 'helper' } });
+      const found = await inMcp(service, atMcp, 'tools/call', { name: 'find_packets', arguments: {} });
+      const tasks = await as('GET', '//a2a/tasks', own, { headers: { 'a2a-version': '1.0' } });
+      const headers = { authorization: `Bearer ${own}` };
+      const events = await listenTo(t, await service.handoff.start(), '', headers);
+      const unseen = await service.call('POST', '/packets', { body: between('a', 'b') });
+      const seen = await service.call('POST', '/packets', { body: between('a', 'helper') });
+      assert.equal((await events.events.next()).data.packet_id, seen.body.id);
+      for (const { text } of [found, tasks]) assert.deepEqual([text.includes(mine.id), text.includes(other.id)], [true, false], text);
+      assert.ok(!events.text().includes(unseen.body.id));
       const all = await token(scope);
       assert.equal((await as('GET', `/packets/${other.id}`, all)).status, 200, 'the client is its agent');
       for (const agent_id of [['helper'], '', 5, null, 'x'.repeat(256), 'a\0b']) {
@@ -252,6 +266,7 @@ describe('A token of the identity provider', () => {
       'without an end': [await issuer.sign({ ...usual, exp: undefined } as never), /claim exp/],
       'type JWT': [await token('baton:read', { header: { typ: 'JWT' } }), /of the type .*jwt/],
       'with a nonce': [await token('baton:read', { claims: { nonce: 'n' } }), /ID token/],
+      'with the hash of an access token': [await token('baton:read', { claims: { at_hash: 'h' } }), /ID token/],
       'for the client': [await issuer.sign({ ...usual, aud: [publicUrl, 'baton'] }), /ID token/],
     };
     for (const [name, [value, sentence]] of Object.entries(cases)) {
@@ -264,6 +279,15 @@ describe('A token of the identity provider', () => {
         name,
       );
     }
+    const forMcp = await issuer.token(`${publicUrl}/mcp`, { claims: { scope: 'baton:read' } });
+    for (const [method, path] of [
+      ['GET', '//events'],
+      ['GET', '//ws'],
+      ['POST', '//a2a'],
+    ] as const) {
+      const answer = await as(method, path, forMcp, method === 'GET' ? {} : { body: {} });
+      assert.deepEqual([answer.status, /another audience/.test(answer.text)], [401, true], `${path}: ${answer.text}`);
+    }
     for (const leeway of [{ exp: now - 59 }, { nbf: now + 59 }, { aud: `${publicUrl}/` }]) {
       const answer = await as('GET', '/packets', await token('baton:read', { claims: leeway }));
       assert.equal(answer.status, 200, `${JSON.stringify(leeway)}: ${answer.text}`);
@@ -271,28 +295,34 @@ describe('A token of the identity provider', () => {
   });
 
   test('of the type JWT, or for a further audience, is taken where the settings say so', async (t) => {
-    const { as, issuer } = await start(t, { settings: { SERVICE_OIDC_TOKEN_TYPES: 'at+jwt,JWT', SERVICE_OIDC_AUDIENCE: 'api://baton' } });
-    const token = await issuer.token('api://baton', { claims: { scope: 'baton:read' }, header: { typ: 'JWT' } });
-    assert.equal((await as('GET', '/packets', token)).status, 200);
+    const { as, issuer, service } = await start(t, {
+      settings: { SERVICE_OIDC_TOKEN_TYPES: 'at+jwt,JWT', SERVICE_OIDC_AUDIENCE: 'api://baton' },
+    });
+    for (const typ of ['JWT', undefined, 'at+jwt']) {
+      const token = await issuer.token('api://baton', { claims: { scope: 'baton:read' }, header: { typ } });
+      assert.equal((await as('GET', '/packets', token)).status, 200, typ);
+      assert.equal((await inMcp(service, token, 'tools/list')).status, 200, typ);
+    }
   });
 
-  test('names its tenant by id or by a name that is the only one [H512]', async (t) => {
-    const { as, token, service } = await start(t, { settings: { SERVICE_OIDC_TENANT_CLAIM: 'org' } });
-    const make = async () => (await service.call('POST', '/tenants', { body: { name: 'Acme', tier: 'pro' } })).body.id;
-    const first = await make();
-    const named = await as('GET', '/keys/self', await token('baton:read', { claims: { org: 'Acme' } }));
-    assert.deepEqual([named.status, named.body.tenant.id], [200, first]);
-    const second = await make();
-    // What a token stands for is kept for half a minute.
-    service.clock.turn(31);
-    const by = async (org: unknown) => as('GET', '/keys/self', await token('baton:read', { claims: { org } as never }));
-    assert.match((await by('Acme')).text, /Several tenants are called/);
-    assert.equal((await by(second)).body.tenant.id, second);
-    assert.match((await by('Nobody')).text, /no tenant/);
-    assert.match((await by(undefined)).text, /no claim org/);
-    await service.call('DELETE', `/tenants/${second}`);
-    assert.equal((await by(second)).status, 401);
-  });
+  for (const store of stores)
+    test(`names its tenant by id or by a name that is the only one, on ${store.name} [H512]`, async (t) => {
+      const { as, token, service } = await start(t, { store, settings: { SERVICE_OIDC_TENANT_CLAIM: 'org' } });
+      const make = async () => (await service.call('POST', '/tenants', { body: { name: 'Acme', tier: 'pro' } })).body.id;
+      const first = await make();
+      const named = await as('GET', '/keys/self', await token('baton:read', { claims: { org: 'Acme' } }));
+      assert.deepEqual([named.status, named.body.tenant.id], [200, first]);
+      const second = await make();
+      // What a token stands for is kept for half a minute.
+      service.clock.turn(31);
+      const by = async (org: unknown) => as('GET', '/keys/self', await token('baton:read', { claims: { org } as never }));
+      assert.match((await by('Acme')).text, /Several tenants are called/);
+      assert.equal((await by(second)).body.tenant.id, second);
+      assert.match((await by('Nobody')).text, /no tenant/);
+      assert.match((await by(undefined)).text, /no claim org/);
+      await service.call('DELETE', `/tenants/${second}`);
+      assert.equal((await by(second)).status, 401);
+    });
 
   test('makes 10,000 unknown keys one look-up a minute, and a rotated key is found', async (t) => {
     const { as, token, issuer, clock } = await start(t);
@@ -375,6 +405,14 @@ describe('A token of the identity provider', () => {
     assert.equal(issuer.requests.get('/introspect'), 2, 'no key went to the provider');
     for (let index = 0; index < 60; index += 1) await as('GET', '/packets', `guess-${index}`);
     assert.ok(issuer.requests.get('/introspect')! <= 32, `${issuer.requests.get('/introspect')} guesses went to the provider`);
+  });
+
+  test('that is opaque is a wrong key where the provider announces no introspection', async (t) => {
+    const { as, issuer } = await start(t, { settings: signIns });
+    issuer.metadata = { introspection_endpoint: undefined };
+    issuer.opaque.set('opaque-token-1', { active: true, sub: 's', client_id: 'c', scope: 'baton:read', aud: publicUrl });
+    assert.equal((await as('GET', '/packets', 'opaque-token-1')).status, 401);
+    assert.equal(issuer.requests.get('/introspect'), undefined);
   });
 
   test('waits for a slow provider, while requests with keys do not', async (t) => {
