@@ -1,14 +1,14 @@
-// The programs run as TypeScript in a checkout and as JavaScript in the published package; both need Node 24.
-import { existsSync } from 'node:fs';
+// The programs run as TypeScript in a checkout and as JavaScript in the published package; both need the Node of `engines`.
+import { existsSync, readFileSync } from 'node:fs';
 import module from 'node:module';
 
 /** Runs a program by its name. */
 export async function run(name) {
-  const [major] = process.versions.node.split('.').map(Number);
-  if (major < 24) {
-    console.error(
-      `${name} needs Node 24 or newer; this is Node ${process.versions.node}. In a checkout, npm scripts and npx use the pinned one.`,
-    );
+  const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  const needed = engines.node.replace('>=', '');
+  const { node } = process.versions;
+  if (node.localeCompare(needed, 'en', { numeric: true }) < 0) {
+    console.error(`${name} needs Node ${needed} or newer; this is Node ${node}. In a checkout, npm scripts and npx use the pinned one.`);
     process.exit(1);
   }
   const built = new URL(`../dist/src/programs/${name}.js`, import.meta.url);

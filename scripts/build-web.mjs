@@ -22,6 +22,13 @@ export const sourcesOf = (service) => [
   'src/kit',
 ];
 
+/** All files below a folder. `readdirSync` does not know `recursive` and `parentPath` in all versions of Node 20. */
+const filesIn = (folder) =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    return entry.isDirectory() ? filesIn(path) : [path];
+  });
+
 /** A digest of the inputs of a build. */
 function digest(service) {
   const web = join(root, service, 'web');
@@ -35,12 +42,8 @@ function digest(service) {
     if (!existsSync(path)) continue;
     if (/\.\w+$/.test(source)) add(path);
     else
-      for (const entry of readdirSync(path, { recursive: true, withFileTypes: true }).sort((a, b) =>
-        join(a.parentPath, a.name) < join(b.parentPath, b.name) ? -1 : 1,
-      )) {
-        const file = join(entry.parentPath, entry.name);
-        if (entry.isFile() && !file.startsWith(join(web, 'dist')) && !file.startsWith(join(root, 'src/kit/http/dist'))) add(file);
-      }
+      for (const file of filesIn(path).sort())
+        if (!file.startsWith(join(web, 'dist')) && !file.startsWith(join(root, 'src/kit/http/dist'))) add(file);
   }
   return hash.digest('hex');
 }
@@ -97,10 +100,8 @@ function build({ service, name }) {
 
 /** Compresses all text files with Brotli, into files beside them. */
 function compress(folder) {
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
-    const file = join(entry.parentPath, entry.name);
-    if (entry.isFile() && /\.(html|js|css|svg)$/.test(file)) writeFileSync(`${file}.br`, brotliCompressSync(readFileSync(file)));
-  }
+  for (const file of filesIn(folder))
+    if (/\.(html|js|css|svg)$/.test(file)) writeFileSync(`${file}.br`, brotliCompressSync(readFileSync(file)));
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) buildWeb();

@@ -1,3 +1,5 @@
+import { createRequire } from 'node:module';
+import type packageFile from '../package.json';
 import type { EmbeddedDependencies, EmbeddedHandoff, EmbeddedService } from './embedded.ts';
 import type { Dependencies as EmbeddedFallbackDependencies } from './fallback/main.ts';
 import type { Settings as FallbackSettings } from './fallback/settings.ts';
@@ -13,7 +15,7 @@ export type { EmbeddedDependencies, EmbeddedFallbackDependencies, EmbeddedHandof
  * does not read the environment.
  * @param settings by their names in code: `databaseUrl` is `SERVICE_DATABASE_URL`
  * @param dependencies that a test can replace, such as the clock, randomness and the log
- * @throws when it can't listen, the database can't be opened, or Node is older than 24
+ * @throws when it can't listen, the database can't be opened, or Node is older than `engines` of package.json says
  */
 export async function createHandoff(
   settings: Partial<HandoffSettings> = {},
@@ -28,7 +30,7 @@ export async function createHandoff(
  * read the environment.
  * @param settings by their names in code: `rateLimit` is `--rate-limit`
  * @param dependencies that a test can replace
- * @throws when it can't listen, the storage can't be opened, or Node is older than 24
+ * @throws when it can't listen, the storage can't be opened, or Node is older than `engines` of package.json says
  */
 export async function createFallback(
   settings: Partial<FallbackSettings> = {},
@@ -39,8 +41,11 @@ export async function createFallback(
 
 /** The services' code, which older versions of Node can't load. */
 function embedded(): Promise<typeof import('./embedded.ts')> {
+  // Node 20 does not take the attribute of an import of JSON in all of its versions.
+  const { engines } = createRequire(import.meta.url)('../package.json') as typeof packageFile;
+  const needed = engines.node.replace('>=', '');
   const { node } = process.versions;
-  if (Number(node.split('.')[0]) < 24)
-    throw new Error(`baton/server needs Node 24 or newer; this is Node ${node}. The client of baton and baton-client need Node 20.`);
+  if (node.localeCompare(needed, 'en', { numeric: true }) < 0)
+    throw new Error(`baton/server needs Node ${needed} or newer; this is Node ${node}. The client of baton and baton-client need Node 20.`);
   return import('./embedded.ts');
 }
