@@ -175,6 +175,8 @@ test('The linter refuses JSON.parse where the names in a text may be those of ca
     'src/handoff/store/search/one.ts',
     'src/fallback/store/one.ts',
     'src/handoff/http/local.ts',
+    'src/handoff/cli/one.ts',
+    'src/handoff/web/one.ts',
     'src/kit/sql/one.ts',
   ];
   const files = Object.fromEntries([...refused, 'src/kit/json.ts'].map((path) => [path, parse]));
@@ -184,6 +186,17 @@ test('The linter refuses JSON.parse where the names in a text may be those of ca
       .sort(),
     refused.toSorted(),
   );
+});
+
+test('The linter refuses to read a file of a user in any encoding', (t) => {
+  const refused = ["readFileSync('a', 'utf8')", "readFile('a', 'utf8')"];
+  const allowed = ["readFileSync('a')", "readFileSync('a', 'latin1')"];
+  const files = [...refused, ...allowed].map((call, index) => [
+    `src/handoff/cli/case-${index}.ts`,
+    `import { readFileSync } from 'node:fs';\nimport { readFile } from 'node:fs/promises';\n\nexport const calls = [readFileSync, readFile, () => ${call}];\n`,
+  ]);
+  const faulty = lint(t, Object.fromEntries(files)).map(({ path }) => path);
+  assert.deepEqual(faulty.sort(), ['src/handoff/cli/case-0.ts', 'src/handoff/cli/case-1.ts']);
 });
 
 /** The errors that the project's linter finds in the given files when they are part of the project. */

@@ -1,5 +1,4 @@
 import { createPrivateKey } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { drainSettings, logSettings, metricsToken, publicUrl, tracingSettings } from '../kit/common-settings.ts';
 import { privateHosts, trustedProxies } from '../kit/outgoing/settings.ts';
 import {
@@ -17,6 +16,7 @@ import {
   yesOrNo,
 } from '../kit/settings.ts';
 import { databaseUrlProblem } from '../kit/sql/database.ts';
+import { readText } from '../kit/text-file.ts';
 import { identityProblems, identitySettings } from './identity-settings.ts';
 import { type Tier, tiers } from './model/common.ts';
 import { looksLikeKey } from './rules/keys.ts';
@@ -72,7 +72,7 @@ function secondsList(value: string): readonly number[] {
 function signingKey(value: string): string {
   const expected = 'a private key of Ed25519 as PEM, or the path of a file with it';
   try {
-    const pem = value.includes('-----BEGIN') ? value : readFileSync(value, 'utf8');
+    const pem = value.includes('-----BEGIN') ? value : readText(value);
     if (createPrivateKey(pem).asymmetricKeyType === 'ed25519') return pem;
   } catch {
     // The reason may have a part of the key.
@@ -200,7 +200,7 @@ export const settingsTable = {
     parse: checked((sender) =>
       /^([^<>"\p{Cc}]* )?<?[^\s<>"(),:;@]+@[\w.-]+>?$/u.test(sender)
         ? undefined
-        : 'an address such as baton@example.com, or Name <address>',
+        : 'an address such as baton@example.com, or Name <address>; a domain beyond ASCII is written in its xn-- form',
     ),
   },
   webhookRetrySeconds: {

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { parse as parseToml } from 'smol-toml';
 import { commaList } from './comma-list.ts';
+import { readText } from './text-file.ts';
 
 /** A row of a table of settings. */
 export interface Setting<T> {
@@ -88,7 +88,7 @@ function parseTable<T>({ parseTable: parse }: Setting<T>, table: Readonly<Record
 
 function readFile(file: string, table: SettingsTable, problems: string[]): Record<string, Given> {
   try {
-    const document = parseToml(readFileSync(file, 'utf8'));
+    const document = parseToml(readText(file));
     const known = new Set(Object.values(table).map(fileKey));
     for (const key of Object.keys(document)) {
       if (!known.has(key)) problems.push(`${file} has a setting that does not exist: ${key}`);
@@ -111,7 +111,7 @@ export const text = (value: string): string => value;
 /** The content of the file at a path, without space around it. */
 export function fileText(path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim();
+    return readText(path).trim();
   } catch (error) {
     throw new Error(`the path of a file that can be read: ${(error as Error).message.split('\n')[0]}`);
   }

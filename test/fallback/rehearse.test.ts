@@ -34,7 +34,7 @@ general_settings:
 `;
 
 /** Writes a file that is removed after the test. */
-function written(t: TestContext, name: string, text: string): string {
+function written(t: TestContext, name: string, text: string | Buffer): string {
   const path = join(temporaryFolder(t), name);
   writeFileSync(path, text);
   return path;
@@ -166,10 +166,13 @@ describe('fallback-service rehearse', () => {
 
   test('exits with 2 for wrong usage, for a file that cannot be imported, and for a gateway that ends [F64]', async (t) => {
     const config = written(t, 'config.yaml', litellm);
+    const latin1 = written(t, 'config.yaml', Buffer.from(`${litellm}\n# caf\xe9\n`, 'latin1'));
     const several = written(t, 'several.yaml', `${litellm}\n`.replace('[{gpt-4o: [claude]}]', '[{gpt-4o: [claude]}, {claude: [gpt-4o]}]'));
     const cases: [string[], RegExp][] = [
       [['--config', config], /Give either --run/],
       [['--config', `${config}.missing`, '--run', started()], /can't be read/],
+      [['--config', latin1, '--run', started()], /config\.yaml can't be read: it is not in UTF-8; save it in this encoding/],
+      [['--config', config, '--requests', latin1, '--run', started()], /config\.yaml can't be read: it is not in UTF-8/],
       [['--config', config, '--format', 'toml', '--run', started()], /--format must be one of/],
       [['--config', config, '--preset', 'all', '--run', started()], /--preset must be one of/],
       [['--config', config, '--prompts', 'many', '--run', started()], /--prompts must be a whole number/],

@@ -142,6 +142,15 @@ describe('The settings of the handoff service', () => {
     assert.match(problemsOf({ SERVICE_DATABASE_URL: 'sqlite:///./data/x.db' })[0]!, /sqlite:\/\/\.\/data\/x\.db/);
   });
 
+  test('take the xn-- form of a sender whose domain is beyond ASCII', () => {
+    const fromOf = (SERVICE_MAIL_FROM: string) => readHandoffSettings({ environment: { SERVICE_MAIL_FROM } }).mailFrom;
+    assert.equal(fromOf('Dana <dana@xn--mnchen-3ya.example>'), 'Dana <dana@xn--mnchen-3ya.example>');
+    assert.throws(
+      () => fromOf('Dana <dana@münchen.example>'),
+      /SERVICE_MAIL_FROM must be .*; a domain beyond ASCII is written in its xn-- form$/,
+    );
+  });
+
   test('accept any admin key of 16 or more visible characters, and never quote it [H187]', () => {
     const generated = keyFrom(Buffer.alloc(32, 1));
     for (const key of ['0123456789abcdef', 'p@ss-word_with.signs!', generated])

@@ -5,6 +5,7 @@ import { describe, type TestContext, test } from 'node:test';
 
 import {
   checked,
+  fileText,
   listOf,
   oneOf,
   readSettings,
@@ -32,7 +33,7 @@ const table = {
   },
 } as const satisfies SettingsTable;
 
-function tomlFile(t: TestContext, content: string): string {
+function tomlFile(t: TestContext, content: string | Buffer): string {
   const folder = temporaryFolder(t);
   const file = join(folder, 'service.toml');
   writeFileSync(file, content);
@@ -104,6 +105,14 @@ describe('Settings', () => {
     assert.match(missing[0]!, /^The settings file \/nowhere\/service\.toml could not be read: /);
     const file = tomlFile(t, 'port 1');
     assert.match(problemsOf(() => readSettings(table, { file }))[0]!, /could not be read/);
+  });
+
+  test('are read with a byte order mark, and refused in another encoding than UTF-8 [H420]', (t) => {
+    assert.deepEqual(readSettings(table, { file: tomlFile(t, '\ufeffhosts = "café"\n') }).hosts, ['café']);
+    const latin1 = tomlFile(t, Buffer.from('hosts = "caf\xe9"\n', 'latin1'));
+    const [problem] = problemsOf(() => readSettings(table, { file: latin1 }));
+    assert.equal(problem, `The settings file ${latin1} could not be read: it is not in UTF-8; save it in this encoding`);
+    assert.throws(() => fileText(latin1), /a file that can be read: it is not in UTF-8/);
   });
 
   test('accept whole numbers and nothing similar', () => {

@@ -1,6 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { split } from 'shlex';
 
+import { readText } from '../../kit/text-file.ts';
+
 /** How long a program may take until it answers, in milliseconds. */
 const startMs = 60_000;
 
@@ -13,6 +15,15 @@ const keptOutput = 4_000;
 
 /** A wrong use of the command, or a program that does not run: the process exits 2. */
 export class RehearsalError extends Error {}
+
+/** The text of a file. @throws RehearsalError if it can't be read */
+export function textOf(path: string): string {
+  try {
+    return readText(path);
+  } catch (error) {
+    throw new RehearsalError(`${path} can't be read: ${(error as Error).message}`);
+  }
+}
 
 /** A running program. */
 export interface Program {

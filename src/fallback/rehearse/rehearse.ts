@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -29,7 +29,7 @@ import { listed } from '../rules/wording.ts';
 import { readFallbackSettings } from '../settings.ts';
 import { type Explained, explained } from './explain.ts';
 import { type OutageOptions, timelineFrom, wholeOf } from './outages.ts';
-import { filledIn, type Program, RehearsalError, startProgram, wordsOf } from './program.ts';
+import { filledIn, type Program, RehearsalError, startProgram, textOf, wordsOf } from './program.ts';
 import { type RealRequest, readRequests } from './requests.ts';
 import { versionAt } from './version.ts';
 
@@ -120,8 +120,8 @@ export async function rehearse(
   // What a gateway remembers is what outages are about.
   const options: RehearseOptions = timeline === undefined ? given : { ...given, keepState: true };
   requireOneGateway(options);
-  const text = await readConfig(options.config);
-  const requests = options.requests === undefined ? undefined : await readRequests(options.requests);
+  const text = textOf(options.config);
+  const requests = options.requests === undefined ? undefined : readRequests(options.requests);
   const words = options.run === undefined ? undefined : wordsOf(options.run);
   const formats = formatsOf(options, text, words);
   const { label, measured = [] } = targets[formats.gateway];
@@ -180,13 +180,6 @@ export async function rehearse(
 function requireOneGateway({ gateway, run }: RehearseOptions): void {
   if ((run === undefined) === (gateway === undefined))
     throw new RehearsalError('Give either --run, to start a gateway, or --gateway, for a running one.');
-}
-
-/** The text of the file. @throws RehearsalError if it can't be read */
-function readConfig(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new RehearsalError(`${path} can't be read: ${error.message}`);
-  });
 }
 
 /** What differs, with what explains it: of a file, the findings of its import; of an export, its warnings, and what the gateway does with streams. */

@@ -1,9 +1,7 @@
-import { readFile } from 'node:fs/promises';
-
 import { readJson } from '../../kit/json.ts';
 import { maxRequests } from '../model/request.ts';
 import { reducedBody } from '../rules/shapes.ts';
-import { RehearsalError } from './program.ts';
+import { RehearsalError, textOf } from './program.ts';
 
 /** The body of a real request without its texts. */
 export type RealRequest = Record<string, unknown>;
@@ -13,10 +11,8 @@ export type RealRequest = Record<string, unknown>;
  * `request_body`. Texts, images and secrets are dropped while reading; lines with the same shape count once.
  * @throws RehearsalError for a file that can't be read, a line that is no request, and too many shapes
  */
-export async function readRequests(path: string): Promise<RealRequest[]> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new RehearsalError(`${path} can't be read: ${error.message}`);
-  });
+export function readRequests(path: string): RealRequest[] {
+  const text = textOf(path);
   const found = new Map<string, RealRequest>();
   for (const [index, line] of text.split('\n').entries()) {
     if (line.trim() === '') continue;

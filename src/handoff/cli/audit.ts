@@ -1,7 +1,8 @@
-import { createReadStream, readFileSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 import { readJson } from '../../kit/json.ts';
+import { readText } from '../../kit/text-file.ts';
 import { ChainCheck, ChainFault, type KnownHead } from '../rules/chain-check.ts';
 import type { Context } from './context.ts';
 import { type Options, reading } from './rows.ts';
@@ -61,7 +62,7 @@ export async function verifyAudit(context: Context, { head, key, database, tenan
     return verifyDatabaseOf(context, { head, tenant, config });
   }
   if (file === undefined) throw new CliError('Name a file, or --database.', 2);
-  const check = new ChainCheck({ known: knownHead(head), publicKey: key === undefined ? undefined : readText(String(key)) });
+  const check = new ChainCheck({ known: knownHead(head), publicKey: key === undefined ? undefined : textOf(String(key)) });
   try {
     for await (const line of createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY })) {
       if (line !== '') check.take(parsed(line));
@@ -108,14 +109,14 @@ function knownHead(given: unknown): KnownHead | undefined {
   if (given === undefined) return undefined;
   const [, position, digest] = /^(\d+):([0-9a-f]{64})$/.exec(String(given)) ?? [];
   if (position !== undefined) return { position: Number(position), digest: digest! };
-  const head = parsed(readText(String(given))) as KnownHead;
+  const head = parsed(textOf(String(given))) as KnownHead;
   if (typeof head?.position === 'number' && typeof head.digest === 'string') return head;
   throw new CliError('--head takes POSITION:DIGEST, or a file with a head.', 2);
 }
 
-function readText(path: string): string {
+function textOf(path: string): string {
   try {
-    return readFileSync(path, 'utf8');
+    return readText(path);
   } catch (error) {
     throw new CliError(`${path} can't be read: ${(error as Error).message}`, 2, { cause: error });
   }

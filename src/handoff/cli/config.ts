@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 
+import { readText } from '../../kit/text-file.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
 /** The address of the server, the API key, and the source of each. */
@@ -68,7 +69,7 @@ async function readToml(file: string): Promise<Partial<Record<(typeof fileKeys)[
   const { parse } = await import('smol-toml');
   let document: Record<string, unknown>;
   try {
-    document = parse(readFileSync(file, 'utf8'));
+    document = parse(readText(file));
   } catch (error) {
     // Only the first line of the message: the rest quotes the lines around the error, which may contain the key.
     throw new CliError(`The configuration file ${file} can't be read: ${(error as Error).message.split('\n')[0]}`);

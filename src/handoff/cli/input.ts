@@ -2,6 +2,7 @@ import { createReadStream, statSync } from 'node:fs';
 
 import { ApiError } from '../../kit/client-errors.ts';
 import { readClearJson, readJson, requireFinite, UnclearJson } from '../../kit/json.ts';
+import { notUtf8, strictDecoder } from '../../kit/text-file.ts';
 import { askedFor, named } from './errors.ts';
 import { CliError, type Terminal } from './terminal.ts';
 
@@ -29,7 +30,7 @@ export async function readInput(file: string, { stdin }: Pick<Terminal, 'stdin'>
   const name = file === '-' ? 'standard input' : file;
   const chunks = file === '-' ? stdin() : bytesOf(file);
   if (/\.(jsonl|ndjson)$/i.test(file)) return { many: documentsIn(chunks, name, statSync(file).size) };
-  const text = (await textOf(chunks, name)).replace(/^\uFEFF/, '');
+  const text = await textOf(chunks, name);
   if (text.trim() === '') throw new CliError(`${name} is empty.`);
   if (/^\s*[[{]/.test(text) && !/\.ya?ml$/i.test(file))
     return isLines(text) ? { many: documentsIn([text], name, undefined) } : documentsOf(name, text, [parseJson(text, name)]);
@@ -63,12 +64,12 @@ async function textOf(stream: AsyncIterable<Buffer | string>, name: string): Pro
     size += chunk.length;
     if (size > maxText) throw new CliError(`${name} is larger than ${mebibytes(maxText)}; use JSON Lines in a .jsonl file.`);
   }
-  return decoded(name, () => new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)));
+  return decoded(name, () => strictDecoder().decode(Buffer.concat(chunks)));
 }
 
 /** The lines of a text. @throws CliError when one is too long */
 export async function* linesOf(chunks: AsyncIterable<Buffer | string> | Iterable<string>, name: string): AsyncGenerator<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const decoder = strictDecoder();
   let rest = '';
   for await (const chunk of chunks) {
     const [first, ...more] = (typeof chunk === 'string' ? chunk : decoded(name, () => decoder.decode(chunk, { stream: true }))).split('\n');
@@ -89,7 +90,7 @@ function decoded(name: string, decode: () => string): string {
   try {
     return decode();
   } catch {
-    throw new CliError(`${name} is not in UTF-8; save it in this encoding.`);
+    throw new CliError(`${name} is ${notUtf8}.`);
   }
 }
 

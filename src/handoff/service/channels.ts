@@ -58,7 +58,10 @@ export function createChannelService({ store, clock, newId, urlProblem, mailProb
     } else {
       if (mailProblem !== undefined) throw invalid('kind', mailProblem);
       if (target.length > maxAddress || !mailAddress.test(target))
-        throw invalid('target', 'target must be one mail address, such as dana@example.com.');
+        throw invalid(
+          'target',
+          'target must be one mail address, such as dana@example.com; a domain beyond ASCII is written in its xn-- form.',
+        );
     }
   }
 

@@ -225,6 +225,12 @@ describe('service-cli', () => {
       2,
       /has an unknown key, key; the keys are server_url and api_key/,
     );
+    writeFileSync(file, Buffer.from('server_url = "http://caf\xe9"\n', 'latin1'));
+    refused(
+      await runCli(['list'], { environment: { HOME: bench.home } }),
+      2,
+      /config\.toml can't be read: it is not in UTF-8; save it in this encoding$/m,
+    );
     writeFileSync(file, 'api_key = "secret-text\n');
     const broken = await runCli(['list'], { environment: { HOME: bench.home } });
     refused(broken, 2, /config\.toml can't be read/);
@@ -453,6 +459,23 @@ context:
         .map((line) => JSON.parse(line).created.length),
       [100, 100, 50],
     );
+  });
+
+  test('a file with a byte order mark as one without [H420]', async (t) => {
+    const bench = await startCliBench(t);
+    const json = JSON.stringify(packetRequest());
+    for (const [name, text] of [
+      ['p.json', json],
+      ['p.jsonl', `${json}\n\ufeff${json}\n`],
+      ['p.yaml', yaml],
+    ] as const) {
+      writeFileSync(join(bench.home, name), `\ufeff${text}`);
+      const { exitCode, stderr } = await bench.run(['create', '-f', join(bench.home, name)]);
+      assert.equal(exitCode, 0, name + stderr);
+    }
+    const { exitCode, stderr } = await bench.run(['create', '-f', '-'], { input: `\ufeff${json}` });
+    assert.equal(exitCode, 0, stderr);
+    assert.equal((await bench.service.call('GET', '/packets')).body.total, 5);
   });
 
   test('many packets, in smaller batches if the server refuses the size [H309]', async (t) => {

@@ -542,6 +542,7 @@ describe('POST /channels', () => {
         'a@b.com;c@d.com',
         `${'a'.repeat(250)}@b.com`,
         'a\u0000@b.com',
+        'dana@münchen.example',
       ].map((target) => ['target', { kind: 'email', target }] as const),
       ...[
         'http://example.com/x',
@@ -556,5 +557,9 @@ describe('POST /channels', () => {
       assert.equal(answer.status, 400, JSON.stringify(body));
       assert.equal(answer.body.field, field, answer.text);
     }
+    const { body } = await service.call('POST', '/channels', { body: { kind: 'email', target: 'dana@münchen.example' } });
+    assert.match(body.detail, /a domain beyond ASCII is written in its xn-- form\.$/);
+    const ascii = await service.call('POST', '/channels', { body: { kind: 'email', target: 'dana@xn--mnchen-3ya.example' } });
+    assert.equal(ascii.status, 201, ascii.text);
   });
 });
