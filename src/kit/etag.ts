@@ -18,7 +18,7 @@ export function requireMatch(ifMatch: string | undefined, etag: string, what: st
   if (ifMatch === undefined || ifMatch.trim() === '*') return;
   const tags = commaList(ifMatch).map(versionOf);
   if (!tags.includes(etag))
-    throw new ServiceError('PRECONDITION_FAILED', `If-Match names another version; the ${what}'s ETag is ${etag} now.`);
+    throw new ServiceError('PRECONDITION_FAILED', `The request names another version; the ${what}'s ETag is ${etag} now.`);
 }
 
 /** Whether `If-None-Match` (RFC 9110, 13.1.2) matches: it lists the tag, strong or weak, or is `*`. */
