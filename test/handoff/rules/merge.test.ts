@@ -5,7 +5,7 @@ import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { Packet, PatchRequest } from '../../../src/handoff/model/packet.ts';
 import { mergeContent } from '../../../src/handoff/rules/merge.ts';
 import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
-import { ServiceError } from '../../../src/kit/errors.ts';
+import { refusal } from '../../support/refusal.ts';
 
 const now = new Date('2026-03-01T09:30:00.000Z');
 
@@ -33,14 +33,9 @@ function fullPacket(changes: Partial<Packet> = {}): Packet {
 const merge = (patch: PatchRequest, packet = fullPacket()): Packet => mergeContent(packet, patch);
 
 function refusedField(work: () => unknown): string | null {
-  try {
-    work();
-  } catch (error) {
-    assert.ok(error instanceof ServiceError, String(error));
-    assert.deepEqual([error.status, error.code], [400, 'VALIDATION_ERROR']);
-    return error.field;
-  }
-  return assert.fail('Nothing was refused.');
+  const { status, code, field } = refusal(work);
+  assert.deepEqual([status, code], [400, 'VALIDATION_ERROR']);
+  return field;
 }
 
 describe('an update keeps everything that it leaves out', () => {

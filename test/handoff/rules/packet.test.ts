@@ -13,6 +13,7 @@ import { type Decision, decide } from '../../../src/handoff/rules/packet.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { entityTagOf } from '../../../src/kit/etag.ts';
 import { moves } from '../../support/packet-model.ts';
+import { refusal as refused } from '../../support/refusal.ts';
 
 const began = new Date('2026-03-01T09:30:00.000Z');
 const now = new Date('2026-03-01T10:00:00.000Z');
@@ -68,16 +69,6 @@ function packetIn(status: Status, changes: Partial<Packet> = {}): Packet {
 const newQuestionId = '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a01';
 const patching = (patch: PatchRequest, agentId?: string): Command => ({ kind: 'patch', patch, agentId, questionId: newQuestionId });
 const answering: Command = { kind: 'respond', answer: { response: 'Approve', responded_by: 'dana' } };
-
-function refused(work: () => unknown): ServiceError {
-  try {
-    work();
-  } catch (error) {
-    assert.ok(error instanceof ServiceError, String(error));
-    return error;
-  }
-  return assert.fail('Nothing was refused.');
-}
 
 function assertUnchanged(decision: Decision, packet: Packet): void {
   assert.deepEqual(decision, { packet, events: [], searchable: false });

@@ -7,7 +7,7 @@ import type { Packet, PatchRequest } from '../../../src/handoff/model/packet.ts'
 import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { decide } from '../../../src/handoff/rules/packet.ts';
 import { hitlOf, latestQuestion, recordOf } from '../../../src/handoff/rules/question-state.ts';
-import { ServiceError } from '../../../src/kit/errors.ts';
+import { refusal as refused } from '../../support/refusal.ts';
 
 const now = new Date('2026-03-01T09:30:00.000Z');
 const later = (seconds: number) => new Date(now.getTime() + seconds * 1000);
@@ -19,16 +19,6 @@ function created(changes: Partial<Packet> = {}): Packet {
 
 const patched = (packet: Packet, patch: PatchRequest, at = now, questionId = 'q1'): Packet =>
   decide(packet, { kind: 'patch', patch, agentId: undefined, questionId }, at).packet;
-
-function refused(work: () => unknown): ServiceError {
-  try {
-    work();
-  } catch (error) {
-    assert.ok(error instanceof ServiceError, String(error));
-    return error;
-  }
-  return assert.fail('Nothing was refused.');
-}
 
 const asking = (hitl: object = {}): Packet =>
   patched(created({ hitl: null }), { status: 'awaiting_human', hitl: { question: 'Refund?', ...hitl } });

@@ -2,21 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
-import { ServiceError } from '../../../src/kit/errors.ts';
+import type { ServiceError } from '../../../src/kit/errors.ts';
 import { maxDepth, maxDifferentNames, maxNames, maxValues, maxValuesByHand, parseJson } from '../../../src/kit/http/json.ts';
+import { refusal } from '../../support/refusal.ts';
 
 const parse = (text: string) => parseJson(Buffer.from(text));
 
 function refusalOf(bytes: string | Buffer): ServiceError {
-  try {
-    parseJson(Buffer.from(bytes as string));
-  } catch (error) {
-    assert.ok(error instanceof ServiceError, String(error));
-    assert.equal(error.status, 400);
-    assert.equal(error.code, 'VALIDATION_ERROR');
-    return error;
-  }
-  return assert.fail(`This was let in: ${bytes.toString().slice(0, 100)}`);
+  const error = refusal(() => parseJson(Buffer.from(bytes as string)), `This was let in: ${bytes.toString().slice(0, 100)}`);
+  assert.deepEqual([error.status, error.code], [400, 'VALIDATION_ERROR']);
+  return error;
 }
 
 const nested = (depth: number, open: string, close: string) => open.repeat(depth) + close.repeat(depth);
