@@ -43,15 +43,24 @@ export interface People {
   readonly suspended: ReadonlySet<string>;
 }
 
-/** What a person approved for later: it counts wherever a step asks that person. */
-export interface Standing {
-  readonly id: string;
+/** Somebody who decides, or whose approval stands. */
+export interface Approver {
   readonly name: string;
+  readonly verified: boolean;
+  /** Whether the key, or the person, is of the family of the keys that ask. */
+  readonly isAsker: boolean;
+}
+
+/** What a person approved for later: it counts wherever a step asks that person. */
+export interface Standing extends Pick<Approver, 'name' | 'isAsker'> {
+  readonly id: string;
 }
 
 /** What decides about an action: whom its steps ask, and what people have done. */
 export interface Quorum {
   readonly steps: readonly AskedStep[];
+  /** Whether a policy asks: then only verified names that are not the asker's count, also where it asks anybody. */
+  readonly byPolicy: boolean;
   /** When the first step began, in ISO 8601. */
   readonly began_at: string;
   /** When the question ends, whatever the step; null: never. */
@@ -133,13 +142,17 @@ function openOf(step: AskedStep, began: number, now: number): Pick<OpenStep, 'fr
 
 /** The approvals that standing approvals of the people whom a step asks give at once; each person counts once. */
 function grantsOf(quorum: Quorum, index: number, from: readonly string[] | null, approvals: readonly Approval[], now: number): Approval[] {
-  const asked = from === null ? undefined : namesIn(from, quorum.people);
-  const approved = whoApproved(approvals, quorum.people);
   const granted: Approval[] = [];
-  for (const { id, name } of quorum.standing) {
-    const key = nameKey(name);
-    if (asked?.has(key) === false || approved.has(key) || isSuspended(quorum.people, name)) continue;
-    approved.add(key);
+  for (const { id, name, isAsker } of quorum.standing) {
+    const place = placeOf(
+      { ...quorum, approvals: [...approvals, ...granted] },
+      from,
+      { name, isAsker, verified: true },
+      new Date(now),
+      true,
+    );
+    // What stands is for the own place, and never for an action that its person's keys ask about.
+    if (isAsker || typeof place === 'string' || place.for !== null) continue;
     granted.push({ step: index, name, for: null, decision: 'approve', at: textOf(now), void: false, standing_id: id });
   }
   return granted;
@@ -184,20 +197,23 @@ export function progressOf(quorum: Quorum, now: Date): Progress {
 }
 
 /** In whose place a person answers: the own one (`for` is null), or that of somebody who is away. Else why the person does not count. */
-export type Place = { readonly for: string | null } | 'not asked' | 'approved already';
+export type Place = { readonly for: string | null } | 'the asker' | 'not verified' | 'not asked' | 'approved already';
 
 /**
- * The place of a verified person in the open step of a question. Who approved once does not count again, in no step; nor do a person and
- * the delegate who answered in that person's place.
+ * The place of somebody in a step of a question: nothing else says who counts in it. Who approved once does not count again, in no step;
+ * nor do a person and the delegate who answered in that person's place.
+ * @param from whom the step asks
  * @param approves whether the place is for an approval; who rejects or changes an action may have approved it
  */
 export function placeOf(
-  { people, approvals }: Quorum,
-  { from }: Pick<OpenStep, 'from'>,
-  name: string,
+  { byPolicy, people, approvals }: Pick<Quorum, 'byPolicy' | 'people' | 'approvals'>,
+  from: OpenStep['from'],
+  { name, verified, isAsker }: Approver,
   now: Date,
   approves: boolean,
 ): Place {
+  if (byPolicy && isAsker) return 'the asker';
+  if (byPolicy && !verified) return 'not verified';
   if (isSuspended(people, name)) return 'not asked';
   const approved = approves ? whoApproved(approvals, people) : new Set<string>();
   const key = nameKey(name);

@@ -1,4 +1,4 @@
-import { type Fault, invalid, ServiceError } from '../../kit/errors.ts';
+import type { Fault } from '../../kit/errors.ts';
 import {
   type Action,
   type ActionDecision,
@@ -9,26 +9,13 @@ import {
   usualRememberSeconds,
   usualValidSeconds,
 } from '../model/action.ts';
-import { errors } from '../model/errors.ts';
 import type { Asked, Question } from '../model/hitl.ts';
-import { offeredBy } from '../model/offered.ts';
-import type { RespondRequest } from '../model/packet.ts';
 import type { PolicyRequest, Then } from '../model/policy.ts';
-import { argumentsDigestOf, requireSatisfied, requireSoundArguments, subjectOf } from './action.ts';
-import {
-  type Approval,
-  type AskedStep,
-  anybody,
-  type People,
-  type Progress,
-  placeOf,
-  progressOf,
-  type Quorum,
-  type Standing,
-} from './approval.ts';
+import { argumentsDigestOf, requireSatisfied, subjectOf } from './action.ts';
+import { type Approval, type AskedStep, anybody, type People, type Progress, progressOf, type Quorum, type Standing } from './approval.ts';
+import { type KeyFamily, withSource } from './exclusion.ts';
 import type { AnyPacket, PacketEvent } from './packet.ts';
 import { effectOf, type Judgement, type PolicyVerdict, type Subject } from './policy.ts';
-import { shownDigest, whole } from './question.ts';
 import type { AskedRecord } from './question-state.ts';
 
 /** What decides about an action beside its packet. Each may throw `FactNeeded`, for the unit to be run again with it. */
@@ -52,6 +39,8 @@ export interface StandingFit {
   readonly agent: string;
   readonly tool: string;
   readonly arguments_digest: string;
+  /** The keys that ask. */
+  readonly sources: readonly string[];
   /** The ids of those that counted when the question was asked; left out: it is asked now. */
   readonly among?: readonly string[];
 }
@@ -89,6 +78,8 @@ export interface OpenCase {
   /** When the first step began. */
   readonly began_at: string;
   readonly is_bound: boolean;
+  /** What the policy judged beside the arguments; null without a policy. */
+  readonly judged: Omit<Subject, 'arguments'> | null;
   /** What approvers may let stand for later; null: nothing. */
   readonly remember: PolicyRequest['remember'] | null;
   /** The ids of the standing approvals that counted when it was asked. */
@@ -119,14 +110,23 @@ export const shadowCounter = (policy: string, version: number, outcome: (typeof 
   `shadow:${outcome}:${version}:${policy}`;
 
 /** The open question of an action. */
-interface Pending {
+export interface Pending {
   readonly packet: AnyPacket;
   readonly record: AskedRecord & { readonly question: Question & { readonly action: Action } };
   readonly now: Date;
   readonly facts: Facts;
+  /** The keys that ask. */
+  readonly sources: readonly string[];
 }
 
-const requireAction = (record: AskedRecord): Pending['record'] => record as Pending['record'];
+/** The keys behind a question: those that ask, and the one that acts now. */
+export interface KeysBehind {
+  readonly sources?: readonly string[] | undefined;
+  readonly family?: KeyFamily | undefined;
+}
+
+/** The record of a question that is about an action. */
+export const requireAction = (record: AskedRecord): Pending['record'] => record as Pending['record'];
 
 /** The effective arguments of an action: as they were edited, else as proposed. */
 export const effectiveArguments = ({ question, asked }: AskedRecord): Action['arguments'] =>
@@ -140,22 +140,31 @@ export function beginApproval(
   packet: AnyPacket,
   record: AskedRecord,
   facts: Facts,
-  { now, hasBegun, path }: { now: Date; hasBegun: boolean; path: string },
+  { now, hasBegun, path, sources = [], family }: { now: Date; hasBegun: boolean; path: string } & KeysBehind,
 ): Considered {
-  const pending: Pending = { packet, record: requireAction(record), now, facts };
+  const asking = family === undefined ? sources : withSource(sources, family);
+  const pending: Pending = { packet, record: requireAction(record), now, facts, sources: asking };
   const { question, asked } = pending.record;
   const { action } = question;
   if (action.schema !== undefined)
     requireSatisfied(facts.faultsOf(action.schema, action.arguments).map((fault) => under(fault, `${path}action.`)));
-  const { approvals: _, step: __, edited: ___, shadow: ____, ...fresh } = asked;
-  const judged = facts.judge(subjectOf(packet, action, action.arguments, asked.asked_by.agent_id));
+  const { approvals: _, step: __, edited: ___, shadow: ____, ...rest } = asked;
+  const subject = subjectOf(packet, action, action.arguments, asked.asked_by.agent_id);
+  const judged = facts.judge(subject);
   const shadow = judged.shadow.map(({ then, remember: _____, ...verdict }) => ({
     ...verdict,
     then: then as Record<string, unknown> | null,
   }));
   const is_bound = !hasBegun && facts.isBound(asked.asked_by.agent_id);
-  const begun = { ...fresh, approvals: [], step: null, ...(shadow.length === 0 ? {} : { shadow }) };
-  const considered = underVerdict({ ...pending, record: { ...pending.record, asked: begun } }, judged.verdict, is_bound);
+  const begun = { ...rest, approvals: [], step: null, ...(shadow.length === 0 ? {} : { shadow }) };
+  const fresh = { ...pending, record: { ...pending.record, asked: begun } };
+  const decision = ruledBy(fresh, judged.verdict, is_bound);
+  const standing = decision === undefined && is_bound ? facts.standing(fitOf(fresh)).map(({ id }) => id) : [];
+  const { arguments: ______, ...others } = subject;
+  const considered =
+    decision === undefined
+      ? advanced(fresh, caseUnder(fresh, judged.verdict, { is_bound, judged: judged.verdict === null ? null : others, standing }))
+      : { asked: closed(begun), open: null, decision, events: [] };
   if (judged.shadow.length === 0) return considered;
   const tried = judged.shadow.map((verdict) => shadowCounter(verdict.policy, verdict.version, outcomeOf(effectOf(verdict, is_bound))));
   return { ...considered, counts: [...(considered.counts ?? []), ...tried] };
@@ -164,7 +173,8 @@ export function beginApproval(
 const outcomeOf = (effect: Then | null) => (effect === null || 'ask' in effect ? 'asked' : 'approve' in effect ? 'approved' : 'rejected');
 
 /** What the action of a question is, for standing approvals. */
-const fitOf = ({ record }: Pending): StandingFit => ({
+export const fitOf = ({ record, sources }: Pending): StandingFit => ({
+  sources,
   agent: record.asked.asked_by.agent_id,
   tool: record.question.action.tool,
   arguments_digest: argumentsDigestOf(effectiveArguments(record)),
@@ -173,41 +183,49 @@ const fitOf = ({ record }: Pending): StandingFit => ({
 /** What approvers may let stand without a policy. */
 const usualRemember = { scope: 'tool', max_seconds: usualRememberSeconds } as const;
 
-/** What a verdict makes of a question without approvals that count. */
-function underVerdict(pending: Pending, verdict: PolicyVerdict | null, is_bound: boolean, before?: OpenCase): Considered {
-  const { asked } = pending.record;
-  const policy = verdict === null ? null : { name: verdict.policy, version: verdict.version, rule: verdict.rule };
+const policyIn = (verdict: PolicyVerdict | null): ActionDecision['policy'] =>
+  verdict === null ? null : { name: verdict.policy, version: verdict.version, rule: verdict.rule };
+
+/** The decision of a rule that approves or rejects; undefined: people are asked. */
+export function ruledBy(pending: Pending, verdict: PolicyVerdict | null, is_bound: boolean): ActionDecision | undefined {
   const effect = effectOf(verdict, is_bound);
-  if (effect !== null && !('ask' in effect)) {
-    const word = 'approve' in effect ? 'approve' : 'reject';
-    const message = 'approve' in effect ? effect.approve : effect.reject;
-    const decision = decisionOf(pending, {
-      word: asked.edited !== undefined && word === 'approve' ? 'edit' : word,
-      message,
-      by: [],
-      policy,
-    });
-    return { asked: closed(asked), open: null, decision, events: [] };
-  }
-  const steps = effect === null ? anybody : effect.ask;
-  // Only an agent that is bound to its key has approvals that stand.
-  const remember = is_bound ? (verdict === null ? usualRemember : (verdict.remember ?? null)) : null;
-  const standing = before?.standing ?? (is_bound ? pending.facts.standing(fitOf(pending)).map(({ id }) => id) : []);
-  const open: OpenCase = { steps, policy, began_at: pending.now.toISOString(), is_bound, remember, standing, announced: [0, 0] };
-  return advanced(pending, open);
+  if (effect === null || 'ask' in effect) return undefined;
+  const isEdited = pending.record.asked.edited !== undefined;
+  const [word, message] =
+    'reject' in effect ? (['reject', effect.reject] as const) : ([isEdited ? 'edit' : 'approve', effect.approve] as const);
+  return decisionOf(pending, { word, message, by: [], policy: policyIn(verdict) });
+}
+
+/** The case of a question without approvals that count, about which a verdict asks people. */
+export function caseUnder(
+  { now }: Pending,
+  verdict: PolicyVerdict | null,
+  { is_bound, ...asked }: Pick<OpenCase, 'is_bound' | 'judged' | 'standing'>,
+): OpenCase {
+  const effect = effectOf(verdict, is_bound);
+  return {
+    ...asked,
+    is_bound,
+    steps: effect !== null && 'ask' in effect ? effect.ask : anybody,
+    policy: policyIn(verdict),
+    began_at: now.toISOString(),
+    // Only an agent that is bound to its key has approvals that stand.
+    remember: is_bound ? (verdict === null ? usualRemember : (verdict.remember ?? null)) : null,
+    announced: [0, 0],
+  };
 }
 
 /** The quorum of an open question. */
-function quorumOf(pending: Pending, { steps, began_at, standing: among }: OpenCase): Quorum {
+export function quorumOf(pending: Pending, { steps, policy, began_at, standing: among }: OpenCase): Quorum {
   const { record, facts } = pending;
   const { asked } = record;
   const standing = among.length === 0 ? [] : facts.standing({ ...fitOf(pending), among });
   const approvals = (asked.approvals ?? []).map((approval): Approval => ({ ...approval, step: approval.step - 1 }));
-  return { steps, began_at, expires_at: asked.expires_at, approvals, standing, people: facts.people() };
+  return { steps, byPolicy: policy !== null, began_at, expires_at: asked.expires_at, approvals, standing, people: facts.people() };
 }
 
 /** The question as time and what was given make it: its step, and its decision. */
-function advanced(pending: Pending, open: OpenCase, events: readonly PacketEvent[] = []): Considered {
+export function advanced(pending: Pending, open: OpenCase, events: readonly PacketEvent[] = []): Considered {
   const quorum = quorumOf(pending, open);
   const progress = progressOf(quorum, pending.now);
   if (progress.granted.length > 0) return withGranted(pending, open, { quorum, progress, events });
@@ -230,7 +248,7 @@ function advanced(pending: Pending, open: OpenCase, events: readonly PacketEvent
 }
 
 /** What the service set, without what only an open question has. */
-const closed = ({ remember: _, ...asked }: Asked): Asked => ({ ...asked, step: null });
+export const closed = ({ remember: _, ...asked }: Asked): Asked => ({ ...asked, step: null });
 
 /** The question with the approvals that standing approvals have given: each counts as a use of one. */
 function withGranted(
@@ -270,17 +288,18 @@ function stillOpen(
   };
   // An approval that completes a step has told of the next one.
   const isTold = isNext && events.some(({ event_type }) => event_type === 'approval_given') && !isEscalated;
-  const told = isTold
-    ? events.map((event): PacketEvent => ({ ...event, notifies: 'asked' }))
-    : isNext || isEscalated
-      ? [...events, notice]
-      : events;
+  const told = isTold ? events.with(-1, { ...events.at(-1)!, notifies: 'asked' }) : isNext || isEscalated ? [...events, notice] : events;
   return { asked: { ...asked, step: shown }, open: { ...open, announced: [step, escalated] }, decision: null, events: told };
 }
 
 /** The open question of an action after time went on. */
-export function considerTime(packet: AnyPacket, record: AskedRecord, open: OpenCase, facts: Facts, now: Date): Considered {
-  return advanced({ packet, record: requireAction(record), now, facts }, open);
+export function considerTime(
+  packet: AnyPacket,
+  record: AskedRecord,
+  { open, facts, sources = [] }: { open: OpenCase; facts: Facts } & KeysBehind,
+  now: Date,
+): Considered {
+  return advanced({ packet, record: requireAction(record), now, facts, sources }, open);
 }
 
 interface Decided {
@@ -291,7 +310,8 @@ interface Decided {
   readonly standing_id?: string | null;
 }
 
-function decisionOf({ record, now }: Pending, { word, message, by, policy, standing_id = null }: Decided): ActionDecision {
+/** The decision about an action, which can be executed for a while if it is approved. */
+export function decisionOf({ record, now }: Pending, { word, message, by, policy, standing_id = null }: Decided): ActionDecision {
   const given = effectiveArguments(record);
   const isApproved = word === 'approve' || word === 'edit';
   const { valid_seconds = usualValidSeconds } = record.question.action;
@@ -313,111 +333,8 @@ const byOf = ({ step: _, void: __, standing_id: ___, ...approval }: ShownApprova
 /** The path of a fault of arguments, below `path`. */
 const under = ({ field, detail }: Fault, path: string): Fault => ({ field: `${path}${field}`, detail: `${path}${detail}` });
 
-/** The decision in an answer; an answer with `response` alone is read as the decision. @throws ServiceError 400 */
-function decisionIn(answer: RespondRequest, action: Action): DecisionWord {
-  const { decision, response, arguments: given, message, data } = answer;
-  const field = decision === undefined ? 'response' : 'decision';
-  const word = (decision ?? response) as DecisionWord | undefined;
-  const offered = offeredBy(action);
-  if (word === undefined || !offered.includes(word)) throw invalid(field, `${field} must be one of ${offered.join(', ')}.`);
-  if (data !== undefined) throw invalid('data', 'data is not taken by a question about an action.');
-  if (word === 'edit' && given === undefined) throw invalid('arguments', 'arguments is required: an edit has the whole arguments.');
-  if (word !== 'edit' && given !== undefined) throw invalid('arguments', 'arguments is only taken with the decision edit.');
-  if (word === 'respond' && message === undefined) throw invalid('message', 'message is required: it is what the person answers.');
-  if (message !== undefined && word !== 'respond' && word !== 'reject')
-    throw invalid('message', 'message is only taken with the decisions reject and respond.');
-  if (answer.remember !== undefined && word !== 'approve') throw invalid('remember', 'remember is only taken with the decision approve.');
-  return word;
-}
-
-/**
- * The question of an action after a person's decision.
- * @throws ServiceError 400 for no decision, 403 NOT_AN_APPROVER, 409 ALREADY_APPROVED, 410 when time has decided already
- */
-export function considerAnswer(
-  packet: AnyPacket,
-  record: AskedRecord,
-  {
-    answer,
-    decider,
-    open,
-    facts,
-    standingId,
-  }: { answer: RespondRequest; decider: Decider; open: OpenCase; facts: Facts; standingId: string | undefined },
-  now: Date,
-): Considered {
-  const pending: Pending = { packet, record: requireAction(record), now, facts };
-  const { asked, question } = pending.record;
-  const word = decisionIn(answer, question.action);
-  const name = answer.responded_by;
-  const quorum = quorumOf(pending, open);
-  const progress = progressOf(quorum, now);
-  if (progress.outcome !== 'open') throw new ServiceError('GONE', 'The time to decide is over.');
-  const approves = word === 'approve' || word === 'edit';
-  const place = placeFor(quorum, progress, name, decider, { now, isApproval: word === 'approve' });
-  const by = { name, ...decider, for: place.for, at: now.toISOString(), ...(answer.partial === true ? { partial: true } : {}) };
-  if (!approves) {
-    const decision = decisionOf(pending, { word, message: answer.message ?? null, by: [{ ...by, decision: word }], policy: open.policy });
-    return { asked: closed(asked), open: null, decision, events: [] };
-  }
-  const remembered = answer.remember && rememberedBy(pending, open, by, answer.remember, standingId);
-  if (word === 'edit') return considerEdit(pending, open, by, answer.arguments!);
-  const given: ShownApproval = { step: progress.step + 1, void: false, ...by, decision: 'approve' };
-  const approved: Pending = {
-    ...pending,
-    record: { ...pending.record, asked: { ...asked, approvals: [...(asked.approvals ?? []), given] } },
-  };
-  const event = givenEvent(pending, given);
-  if (remembered === undefined) return advanced(approved, open, [event]);
-  const { id: standing_id, scope, expires_at } = remembered;
-  const telling = { ...event, details: { ...event.details, remembered: { standing_id, scope, expires_at } } };
-  return { ...advanced(approved, open, [telling]), remembered };
-}
-
-/** The approval that a person lets stand. @throws ServiceError 400 when that is not allowed */
-function rememberedBy(
-  pending: Pending,
-  { remember, is_bound }: OpenCase,
-  by: By & Pick<Decider, 'verified'>,
-  { scope, seconds }: Remember,
-  id: string | undefined,
-): Remembered {
-  const refuse = (sentence: string) => invalid('remember', `remember is refused: ${sentence}`);
-  if (!by.verified) throw refuse(`${by.name} is a typed name.`);
-  if (by.for !== null) throw refuse('a delegate approves in the place of another person.');
-  if (!is_bound) throw refuse('the key that asks is not bound to the agent.');
-  if (remember === null || remember === undefined) throw refuse('the policy does not allow it.');
-  if (scope === 'tool' && remember.scope === 'call') throw refuse('the policy allows it for the same call only.');
-  if (seconds > remember.max_seconds) throw refuse(`at most ${remember.max_seconds} seconds are allowed.`);
-  if (id === undefined) throw refuse('it is not taken on this way.');
-  const { agent, tool, arguments_digest } = fitOf(pending);
-  return {
-    ...{ id, person: by.name, agent_id: agent, tool, scope, arguments_digest: scope === 'call' ? arguments_digest : null },
-    ...{ method: by.method, key_id: by.key_id, expires_at: new Date(pending.now.getTime() + seconds * 1000).toISOString() },
-  };
-}
-
-/** The place of a person in the open step. @throws ServiceError 403, 409 */
-function placeFor(
-  quorum: Quorum,
-  progress: Progress & { readonly outcome: 'open' },
-  name: string,
-  { verified }: Decider,
-  { now, isApproval }: { now: Date; isApproval: boolean },
-): { readonly for: string | null } {
-  const who = () => `This step asks ${(progress.from ?? []).join(', ')}.`;
-  if (progress.from !== null && !verified)
-    throw new ServiceError(errors.NOT_AN_APPROVER, `${name} is a typed name, which approves nothing here. ${who()}`, {
-      extra: { from: progress.from },
-    });
-  const place = placeOf(quorum, progress, name, now, isApproval);
-  if (place === 'approved already') throw new ServiceError(errors.ALREADY_APPROVED, `${name} has approved already, and counts once.`);
-  if (place === 'not asked')
-    throw new ServiceError(errors.NOT_AN_APPROVER, `${name} is not asked. ${who()}`, { extra: { from: progress.from } });
-  return place;
-}
-
-const givenEvent = (
+/** That somebody approved, or edited. */
+export const givenEvent = (
   { record: { asked } }: Pending,
   { name, for: other, decision, step, verified, method, standing_id }: ShownApproval,
 ): PacketEvent => ({
@@ -432,42 +349,6 @@ const givenEvent = (
     ...(standing_id === undefined ? {} : { standing_id }),
   },
 });
-
-type By = Omit<ShownApproval, 'step' | 'void' | 'decision'>;
-
-/** An edit makes the arguments new: earlier approvals are void, and the policy of the question is judged again. */
-function considerEdit(pending: Pending, open: OpenCase, by: By, given: Action['arguments']): Considered {
-  const { packet, record, facts, now } = pending;
-  const { question, asked } = record;
-  const { action } = question;
-  requireSoundArguments(given, 'arguments');
-  if (action.schema !== undefined) requireSatisfied(facts.faultsOf(action.schema, given));
-  const edited = { arguments: given, arguments_digest: argumentsDigestOf(given), name: by.name, at: by.at };
-  const approvals = (asked.approvals ?? []).map((approval) => ({ ...approval, void: true }));
-  const digest = shownDigest(whole(packet), { question, asked: { edited } });
-  const fresh: Pending = { ...pending, record: { ...record, asked: { ...asked, edited, approvals, digest } } };
-  const { policy, is_bound } = open;
-  const verdict = policy === null ? null : facts.judge(subjectOf(packet, action, given, asked.asked_by.agent_id), policy).verdict;
-  const again = underVerdict(fresh, verdict, is_bound, open);
-  if (again.open === null) return { ...again, events: [givenEvent(pending, { ...by, step: 1, void: true, decision: 'edit' })] };
-  // The editor's approval counts where the new first step asks the editor.
-  const quorum = quorumOf(fresh, again.open);
-  const progress = progressOf(quorum, now);
-  const place = progress.outcome === 'open' ? placeOf(quorum, progress, by.name, now, true) : 'not asked';
-  const isAsked = typeof place === 'object';
-  const approval: ShownApproval = { ...by, step: 1, decision: 'edit', void: !isAsked, for: isAsked ? place.for : by.for };
-  const withEditor: Pending = {
-    ...fresh,
-    record: { ...fresh.record, asked: { ...fresh.record.asked, approvals: [...approvals, approval] } },
-  };
-  return advanced(withEditor, again.open, [givenEvent(pending, approval)]);
-}
-
-/** Requires an answer without the fields of a decision. @throws ServiceError 400 */
-export function requireDecisionFields(answer: RespondRequest): void {
-  const field = (['decision', 'arguments', 'message', 'remember'] as const).find((name) => answer[name] !== undefined);
-  if (field !== undefined) throw invalid(field, `${field} is only taken by a question about an action.`);
-}
 
 /** The actor of a decision: a policy, the time, or the person who decided last. */
 export function actorOfDecision({ by, policy }: ActionDecision): string {

@@ -7,12 +7,13 @@ import {
   actorOfDecision,
   beginApproval,
   type Considered,
-  considerAnswer,
   considerTime,
   type Decider,
   type Facts,
+  type KeysBehind,
   noFacts,
 } from './approving.ts';
+import { considerAnswer } from './deciding.ts';
 import type { KeptOfQuestions, OwnPacket } from './kept.ts';
 import type { AnyPacket, Decision, PacketEvent } from './packet.ts';
 import { move, touched } from './packet-life.ts';
@@ -20,7 +21,7 @@ import { askedOf } from './question.ts';
 import { type AskedRecord, hitlOf, latestQuestion } from './question-state.ts';
 
 /** What the question of an action is considered with. */
-export interface Considering {
+export interface Considering extends KeysBehind {
   readonly kept: KeptOfQuestions;
   readonly facts?: Facts | undefined;
 }
@@ -28,13 +29,13 @@ export interface Considering {
 /** A decision that asked a question, with what policies make of it if it is about an action. */
 export function withApproval<P extends AnyPacket>(
   decision: Decision<P>,
-  { kept, facts = noFacts, path }: Considering & { /** Of the question in the request. */ readonly path: string },
+  { kept, facts = noFacts, ...rest }: Considering & { /** Of the question in the request. */ readonly path: string },
   now: Date,
 ): Decision<P> {
   const { packet } = decision;
   const record = latestQuestion(packet, now) as AskedRecord;
   if (record.question.action === undefined) return decision;
-  const considered = beginApproval(packet, record, facts, { now, hasBegun: kept.own === 'begun', path });
+  const considered = beginApproval(packet, record, facts, { now, hasBegun: kept.own === 'begun', ...rest });
   // Nobody needs to be told of a question that a policy decides.
   const events = considered.decision === null ? decision.events : decision.events.map(({ notifies: _, ...event }) => event);
   return applied(packet, record, considered, { events, now, own: kept.own, searchable: decision.searchable, facts }, decision);
@@ -56,12 +57,13 @@ export function decideAction<P extends AnyPacket>(
   packet: P,
   record: AskedRecord,
   { answer, by, decider, via, link, standingId }: SentDecision,
-  { kept, facts = noFacts }: Considering,
+  { kept, facts = noFacts, sources, family }: Considering,
   now: Date,
 ): Decision<P> {
   requireShown(packet, record, answer.digest);
   if (kept.approval === undefined) throw new Error('The open question of an action has no case.');
-  const considered = considerAnswer(packet, record, { answer, decider, open: kept.approval, facts, standingId }, now);
+  const sent = { answer, decider, open: kept.approval, facts, standingId, sources, family };
+  const considered = considerAnswer(packet, record, sent, now);
   const details = {
     ...(answer.digest === undefined ? {} : { digest: answer.digest }),
     via,
@@ -83,10 +85,14 @@ export function decideAction<P extends AnyPacket>(
 }
 
 /** The decision that time makes about the question of an action; undefined when it changes nothing. */
-export function considerAtTime<P extends AnyPacket>(packet: P, { kept, facts = noFacts }: Considering, now: Date): Decision<P> | undefined {
+export function considerAtTime<P extends AnyPacket>(
+  packet: P,
+  { kept, facts = noFacts, sources }: Considering,
+  now: Date,
+): Decision<P> | undefined {
   const latest = latestQuestion(packet, now);
   if (latest.state !== 'open' || latest.question.action === undefined || kept.approval === undefined) return undefined;
-  const considered = considerTime(packet, latest, kept.approval, facts, now);
+  const considered = considerTime(packet, latest, { open: kept.approval, facts, sources }, now);
   if (considered.decision === null && considered.events.length === 0) return undefined;
   return applied(packet, latest, considered, { events: [], now, own: kept.own, searchable: false, facts });
 }

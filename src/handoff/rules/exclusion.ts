@@ -74,8 +74,6 @@ export function restrictedAction(
   kept: KeptOfQuestions = {},
 ): 'answered' | 'withdrawn' | 'changed' | undefined {
   const { hitl } = packet;
-  // A step of a policy never counts the asker.
-  if (command.kind === 'respond' && kept.approval?.steps.some(({ from }) => from !== null)) return 'answered';
   const { exclude_source: isExcluded, require_verified: isVerified } = hitl ?? kept;
   if (!isExcluded && !isVerified) return undefined;
   if (command.kind === 'respond') return isExcluded ? 'answered' : undefined;
@@ -92,7 +90,11 @@ export function restrictedAction(
 
 /** @throws ServiceError 403 when the key is a source of the question, which must be `action` with another key */
 export function requireNoSource(sources: readonly string[], family: KeyFamily, action: string): void {
-  if (!isSource(sources, family)) return;
+  if (isSource(sources, family)) throw sourceRefused(action);
+}
+
+/** Says that a source of a question does what only others may. */
+export function sourceRefused(action: string): ServiceError {
   const who = 'this one, or a key of its family, created or claimed the packet, or asked';
-  throw new ServiceError('FORBIDDEN', `The question must be ${action} with another key: ${who}.`);
+  return new ServiceError('FORBIDDEN', `The question must be ${action} with another key: ${who}.`);
 }

@@ -7,7 +7,7 @@ import type { WebhookEvent } from '../model/webhook.ts';
 import { answeredPacket, answerTo, type EndedQuestion, partialIn, questionsEndedBy, withQuestionEnded } from './answer.ts';
 import { requireVerified, typedName } from './answered-by.ts';
 import { requireActive } from './approval.ts';
-import { type Facts, noFacts, type OpenCase, type Remembered, typed } from './approving.ts';
+import { type Facts, type KeysBehind, noFacts, type OpenCase, type Remembered, typed } from './approving.ts';
 import type { Command } from './command.ts';
 import { considerAtTime, decideAction, withApproval } from './considered.ts';
 import { erase, requireKept } from './erasure.ts';
@@ -102,7 +102,7 @@ export interface Decision<P extends AnyPacket = Packet> {
 }
 
 /** What is stored of a packet's questions beside the packet. */
-export interface QuestionsBefore {
+export interface QuestionsBefore extends KeysBehind {
   readonly kept: KeptOfQuestions;
   /** The questions that ended, if the command asks. */
   readonly earlier: readonly EarlierQuestion[];
@@ -417,7 +417,7 @@ function updated<P extends AnyPacket>(
   merged: P,
   { agentId, questionId, details }: Pick<Patch, 'agentId' | 'questionId'> & { details: Record<string, unknown> },
   now: Date,
-  { kept, facts }: QuestionsBefore,
+  { kept, facts, sources, family }: QuestionsBefore,
 ): Decision<P> {
   requireStillExcluded(packet, merged.hitl);
   const actor = actorOf(packet, agentId);
@@ -439,7 +439,7 @@ function updated<P extends AnyPacket>(
     ...(isNotified ? { notifies: 'asked' as const } : {}),
   };
   const decision: Decision<P> = { packet: touched(after, now), events: [event], searchable: true };
-  return isReplaced ? withApproval(decision, { kept, facts, path: 'hitl.' }, now) : decision;
+  return isReplaced ? withApproval(decision, { kept, facts, sources, family, path: 'hitl.' }, now) : decision;
 }
 
 /** Asks a question of exactly the fields that are sent. A question that has timed out may be followed by another one. */
@@ -455,7 +455,7 @@ function askIn<P extends AnyPacket>(
   packet: P,
   { asking, agentId, questionId }: AskingCommand,
   now: Date,
-  { kept, earlier, facts }: QuestionsBefore,
+  { kept, earlier, facts, sources, family }: QuestionsBefore,
   details: Record<string, unknown> = {},
 ): Decision<P> {
   const latest = latestQuestion(packet, now);
@@ -471,5 +471,6 @@ function askIn<P extends AnyPacket>(
   const asked = withAsked(packet, question, { now, questionId, agentId });
   const more = { ...details, ...askedOf(latestQuestion(asked, now) as AskedRecord) };
   const decision = enter(asked, verb, actorOf(packet, agentId), now, more, true);
-  return withApproval({ ...decision, asked: { question_id: questionId, isRepeated: false } }, { kept, facts, path: asking.path }, now);
+  const considering = { kept, facts, sources, family, path: asking.path };
+  return withApproval({ ...decision, asked: { question_id: questionId, isRepeated: false } }, considering, now);
 }

@@ -6,7 +6,7 @@ import type { Action } from '../model/action.ts';
 import { isSamePerson } from '../model/people.ts';
 import type { People } from '../rules/approval.ts';
 import type { Facts, GrantingStanding, StandingFit } from '../rules/approving.ts';
-import { isOfFamily, withSource } from '../rules/exclusion.ts';
+import { isOfFamily } from '../rules/exclusion.ts';
 import type { Judgement, Subject } from '../rules/policy.ts';
 import { acts, hasRight } from '../rules/rights.ts';
 import { type Caller, type createCallerOfOrigin, familyOf } from './authentication.ts';
@@ -73,7 +73,7 @@ class ReadFacts implements Facts {
     return this.#fact(JSON.stringify(['standing', fit]), () => this.#standing(fit));
   }
 
-  async #standing({ agent, tool, arguments_digest, among }: StandingFit): Promise<readonly GrantingStanding[]> {
+  async #standing({ agent, tool, arguments_digest, sources, among }: StandingFit): Promise<readonly GrantingStanding[]> {
     const { policies, callerOfOrigin, clock } = this.#sources;
     const now = clock();
     const { standing } = await policies.of(this.#tenant);
@@ -85,15 +85,12 @@ class ReadFacts implements Facts {
         now < new Date(one.expires_at) &&
         (among?.includes(one.id) ?? true),
     );
-    // The keys of the asker's family never count.
-    const asker = this.#caller === undefined ? undefined : withSource([], familyOf(this.#caller));
     const granting: GrantingStanding[] = [];
     // biome-ignore lint/plugin: a person has approved a few calls of a tool of an agent for later, and each look-up is cached.
     for (const { id, person: name, origin, method, key_id } of fitting) {
       const approver = await callerOfOrigin(this.#tenant, origin);
       if (approver === undefined || !hasRight(approver, acts.answerByLink) || !isSamePerson(approver.responder ?? '', name)) continue;
-      if (among === undefined && (asker === undefined || isOfFamily(asker, familyOf(approver)))) continue;
-      granting.push({ id, name, method, key_id });
+      granting.push({ id, name, method, key_id, isAsker: isOfFamily(sources, familyOf(approver)) });
     }
     return granting;
   }

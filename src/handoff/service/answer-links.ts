@@ -251,8 +251,9 @@ export function createAnswerLinkService({
       if (from === undefined)
         return responder === null ? undefined : `You are signed in as ${person.name}; the question is for somebody else.`;
       const { people } = await facts.policies.of(tenant);
-      const step = { steps: [], began_at: '', expires_at: null, approvals: [], standing: [], people };
-      if (placeOf(step, { from }, person.name, readAt, false) !== 'not asked') return undefined;
+      // Whether it is the asker is said when the person answers.
+      const approver = { name: person.name, verified: true, isAsker: false };
+      if (placeOf({ byPolicy: true, approvals: [], people }, from, approver, readAt, false) !== 'not asked') return undefined;
       return `You are signed in as ${person.name}; the question is for somebody else.`;
     },
 

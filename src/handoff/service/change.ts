@@ -88,9 +88,11 @@ export function changeIn(
   const before = needsWhole(command) ? packets.whole(id) : packets.get(id);
   if (before === undefined) throw notFound('packet');
   requireMatch(ifMatch, entityTagOf(before.revision), 'packet');
-  const action = at.family && restrictedAction(before, command, packets.kept(id));
-  if (action !== undefined) requireNoSource(packets.sources(id), at.family!, action);
-  const stored = { kept: packets.kept(id), earlier: asksPerson(command) ? questions.earlier(id) : [], facts };
+  const { family } = at;
+  const sources = packets.sources(id);
+  const action = family && restrictedAction(before, command, packets.kept(id));
+  if (action !== undefined) requireNoSource(sources, family!, action);
+  const stored = { kept: packets.kept(id), earlier: asksPerson(command) ? questions.earlier(id) : [], facts, sources, family };
   const {
     packet,
     events,

@@ -248,7 +248,7 @@ export function createIn(
   const open = trial?.open ?? openPacketCounts.count(request.metadata.source_agent.id);
   requireFewOpen(open, request.metadata.source_agent.id, quotas.openPacketsPerAgent);
   if (verdict?.refusal !== undefined) throw verdict.refusal;
-  const asked = asking && askIn(packet, asking, at.now);
+  const asked = asking && askIn(packet, asking, at);
   countCreate();
   if (trial !== undefined) throw new DryRunDone();
   if (quotas.openPacketsPerAgent > 0) openPacketCounts.add(request.metadata.source_agent.id);
@@ -280,11 +280,11 @@ interface Asking {
 }
 
 /** The claim of a new packet by the agent that asks, and its question, which may be decided at once. */
-function askIn(packet: Packet, { claimant, question, questionId, facts }: Asking, now: Date): Decision[] {
+function askIn(packet: Packet, { claimant, question, questionId, facts }: Asking, { now, family }: Acting): Decision[] {
   const claimed = decide(packet, { kind: 'claim', claimant }, now);
   const kept = { own: 'waiting' as const };
   const ask = { kind: 'ask' as const, question, questionId, agentId: claimant.agent_id, token: undefined };
-  return [claimed, decide(claimed.packet, ask, now, null, { kept, earlier: [], facts })];
+  return [claimed, decide(claimed.packet, ask, now, null, { kept, earlier: [], facts, family })];
 }
 
 async function createOne(

@@ -138,12 +138,80 @@ for (const store of stores) {
       const { agent } = await keysOf(service, []);
       const { id } = await asked(service, agent);
       assert.equal((await decide(service, id, { decision: 'approve', responded_by: 'x' }, { key: agent })).status, 403);
-      const rights = { scopes: ['read', 'work', 'respond'], agents: ['refunds'], responder: 'self' };
-      const { key } = (await service.call('POST', '/keys', { body: { name: 'both', ...rights } })).body;
-      await put(service, '/policies/own', { rules: [{ then: { ask: [{ from: ['self'] }] } }] });
-      const own = await asked(service, key, { call_id: 'own' }, { exclude_source: false });
-      const self = await decide(service, own.id, { decision: 'approve', responded_by: 'self' }, { key });
-      assert.deepEqual([self.status, self.body.code], [403, 'FORBIDDEN'], 'a step never counts the asker, whatever the request says');
+      const rights = { scopes: ['read', 'work', 'respond', 'manage'], agents: ['refunds'], responder: 'self' };
+      const { key, id: keyId } = (await service.call('POST', '/keys', { body: { name: 'both', ...rights } })).body;
+      const when = { properties: { tool: { const: 'named' } } };
+      await put(service, '/policies/own', { rules: [{ when, then: { ask: [{ from: ['self'] }] } }] });
+      const { body: child } = await service.call('POST', '/keys', { body: { name: 'child', ...rights }, key });
+      const { body: next } = await service.call('POST', `/keys/${keyId}/rotate`, { body: { overlap_seconds: 60 } });
+      assert.ok(child.key && next.key);
+      // A step never counts the asker, whatever the request says: neither one that names people, nor one that asks anybody.
+      for (const call_id of ['named', 'anybody']) {
+        const own = await asked(service, key, { call_id, tool: call_id }, { exclude_source: false });
+        for (const one of [key, child.key, next.key])
+          for (const said of [{ decision: 'approve' }, { decision: 'edit', arguments: {} }, { decision: 'reject' }]) {
+            const answer = await decide(service, own.id, { ...said, responded_by: 'self' }, { key: one });
+            assert.deepEqual([answer.status, answer.body.code], [403, 'FORBIDDEN'], `${call_id}: ${answer.text}`);
+          }
+      }
+      await service.call('DELETE', '/policies/own');
+      const free = await asked(service, key, { call_id: 'free' }, { exclude_source: false });
+      assert.equal(
+        (await decide(service, free.id, { decision: 'approve', responded_by: 'self' }, { key })).status,
+        200,
+        'no policy forbids it',
+      );
+    });
+
+    test('an edit is judged with all else as it was asked, and counts only where the new first step asks the editor [H429, H432]', async () => {
+      const service = await shareService(store);
+      const { of } = await keysOf(service, ['sam', 'fay', 'ann']);
+      const below = (maximum: number) => ({
+        properties: { arguments: { properties: { amount: { type: 'number', maximum } }, required: ['amount'] } },
+      });
+      const critical = { properties: { priority: { const: 'critical' } } };
+      await put(service, '/policies/refunds', {
+        match: { tags: ['eu'] },
+        rules: [
+          { when: below(50), then: { approve: 'small' } },
+          { when: critical, then: { ask: [{ from: ['ann'] }] } },
+          { when: below(1000), then: { ask: [{ from: ['sam'] }] } },
+          { then: { ask: [{ from: ['fay'] }] } },
+        ],
+      });
+      const { body: nameless } = await service.call('POST', '/keys', { body: { name: 'nameless', scopes: ['respond'] } });
+      const { body: channel } = await service.call('POST', '/channels', {
+        body: { kind: 'slack', target: 'https://hooks.slack.com/services/x', responder: 'fay' },
+      });
+      const told = async () => (await service.call('GET', `/channels/${channel.id}/deliveries`)).body.length;
+      // The key is bound to no agent, so that the rule that approves asks anybody.
+      const { key } = (await service.call('POST', '/keys', { body: { name: 'unbound', scopes: ['read', 'work', 'respond'] } })).body;
+      const request = requestFor({ arguments: { amount: 30 } }, { tags: ['eu'], exclude_source: false });
+      const { body: packet } = await ask(service, request, { key });
+      assert.deepEqual([packet.status, packet.hitl.step], ['awaiting_human', null]);
+      const edit = (amount: number, name: string, by = of[name]!) =>
+        decide(service, packet.id, { decision: 'edit', arguments: { amount }, responded_by: name }, { key: by });
+      const typed = await edit(500, 'sam', nameless.key);
+      assert.deepEqual([typed.status, typed.body.code, typed.body.from], [403, 'NOT_AN_APPROVER', null], 'a typed name edits nothing');
+      assert.equal((await edit(500, 'sam', key)).body.code, 'FORBIDDEN', 'nor does the key that asks');
+      // What the asker changes now, and another version of the policy, count for nothing.
+      const late = { metadata: { tags: ['other'], priority: 'critical' } };
+      assert.equal((await service.call('PATCH', `/packets/${packet.id}`, { body: late, key })).status, 200);
+      await put(service, '/policies/refunds', { rules: [{ then: { approve: 'all' } }] });
+      assert.equal((await service.call('DELETE', '/policies/refunds')).status, 204);
+      const before = await told();
+      const large = (await edit(5000, 'sam')).body.hitl;
+      assert.deepEqual([large.step.from, large.approvals[0].name, large.approvals[0].void], [['fay'], 'sam', true]);
+      assert.equal(await told(), before + 1, 'who is asked now is told');
+      assert.equal((await edit(500, 'sam')).body.code, 'NOT_AN_APPROVER', 'this step asks fay');
+      const { hitl } = (await edit(500, 'fay')).body;
+      assert.deepEqual([hitl.step.from, hitl.response], [['sam'], null]);
+      const { status, body } = await edit(400, 'sam');
+      assert.deepEqual([status, body.hitl.decision.decision, body.hitl.decision.policy.rule], [200, 'edit', 3]);
+      assert.deepEqual(
+        body.hitl.decision.by.map(({ name }: { name: string }) => name),
+        ['sam'],
+      );
     });
 
     test('a policy approves, rejects, or asks its steps, and its name is in the history [H559, H561, H564]', async () => {
