@@ -182,6 +182,16 @@ function headingsOf(text: string): string[] {
   );
 }
 
+test('The plan in ARCHITECTURE.md names each file of the kit and each folder of tools', () => {
+  const [, plan = ''] = /\n## The plan\n+```\n(.*?)\n```/s.exec(read('ARCHITECTURE.md')) ?? [];
+  const files = projectFiles('src/kit/*.ts').map((file) => file.replace('src/kit/', ''));
+  const folders = readdirSync(join(root, 'tools')).map((name) => `tools/${name}/`);
+  assert.deepEqual(
+    [...files, ...folders].filter((name) => !new RegExp(`(?<![\\w-])${name}`).test(plan)),
+    [],
+  );
+});
+
 test('The kit names nothing of one service', () => {
   // Tenants are not among them: those who move rows and limit callers by owner are told what a tenant is.
   const nouns =
