@@ -51,7 +51,7 @@ export function timelineFaults({ providers }: ChainDefinition, request: TestRequ
     else if (!canFailWith(named, condition)) fault(`${at}.condition`, `can't be ${condition} at ${provider}, which has no first_token_ms.`);
     else if (hasWhole && isOfStream(condition))
       fault(`${at}.condition`, `is ${condition}, which only a streamed answer can have; let all prompts stream (stream: true).`);
-    if (to_s <= from_s) fault(`${at}.to_s`, 'must be greater than from_s; the second to_s is no longer part of the outage.');
+    if (to_s <= from_s) fault(`${at}.to_s`, 'must be greater than from_s, since the outage ends before it.');
     if (from_s >= timeline.seconds) fault(`${at}.from_s`, `must be less than seconds, which is ${timeline.seconds}.`);
   }
   return found;

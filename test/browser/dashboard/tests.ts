@@ -289,6 +289,61 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     }
   });
 
+  test('outages in time are started from the form, which shows what is refused beside its field, and are named in the history [F124]', async (t) => {
+    const id = await dashboard().chain({ name: 'started in time' });
+    const page = await dashboard().open(t, `/chains/${id}/tests`);
+    await page.getByLabel('Faults').selectOption({ label: 'Outages in time: providers fail for a while' });
+    await page.getByLabel('Prompts', { exact: true }).waitFor({ state: 'detached' });
+    await page.getByLabel(/^To\b/).fill('10');
+    await button(page, 'Run').click();
+    await page.getByText('Must be greater than the begin, since the outage ends before it.').waitFor();
+    await page.getByLabel(/^To\b/).fill('20');
+    await page.getByLabel('Duration').fill('30');
+    await button(page, 'Add an outage').click();
+    await button(page, 'Remove outage 2').click();
+    await assertAccessible(page);
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const size of [320, 1280]) {
+        await page.setViewportSize({ width: size, height: 900 });
+        await assertFits(page);
+        if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/form-${colorScheme}-${size}.png`, fullPage: true });
+      }
+    }
+    await button(page, 'Run').click();
+    await page.getByRole('region', { name: 'What the chain does', exact: true }).waitFor();
+    const { timeline } = await read(page.url().split('/').at(-1)!);
+    assert.deepEqual(timeline.outages, [{ provider: 'gpt-4o', condition: 'server_error', from_s: 10, to_s: 20 }]);
+    await page.goto(page.url().replace(/results.*/, `chains/${id}/tests`));
+    await page.getByText('simulate, a timeline').waitFor();
+    await page.getByLabel('Mode').selectOption({ label: 'Drill: real calls, injected faults' });
+    assert.deepEqual(
+      (await page.getByLabel('Faults').getByRole('option').allTextContents()).filter((text) => /time:/.test(text)),
+      [],
+    );
+  });
+
+  test('a rehearsal of outages keeps the cool-downs of the gateway, and shows its prompts by second [F124, F159]', async (t) => {
+    const id = await dashboard().chain({ name: 'cooled', cooldown: { allowed_fails: 0, window_ms: 30_000, seconds: 30 } });
+    const { token } = (await dashboard().service.call('GET', `/chains/${id}/rehearsal-token`)).body;
+    const base = `${dashboard().address}/rehearsal/${token}`;
+    const gateway = await startGateway(t, [{ base: `${base}/gpt-4o/v1`, retries: new Map() }]);
+    const page = await dashboard().open(t, `/chains/${id}/rehearse`);
+    await page.getByText('disable_cooldowns: true').waitFor();
+    await page.getByLabel('Failures').selectOption({ label: 'outages in time' });
+    await page.getByText('disable_cooldowns: true').waitFor({ state: 'detached' });
+    await page.getByText('allowed_fails: 0').waitFor();
+    await page.getByLabel('Address of the gateway').fill(gateway.url);
+    await page.getByLabel('Duration').fill('1');
+    await page.getByLabel(/^From\b/).fill('0');
+    await page.getByLabel(/^To\b/).fill('1');
+    await button(page, 'Rehearse').click();
+    await heading(page, /Test of cooled differs/).waitFor();
+    await page.getByText('0 of 1 prompt agree.').waitFor();
+    const rows = page.getByRole('table', { name: 'Prompts, differing ones first' }).getByRole('row');
+    assert.match((await rows.allTextContents())[0]!, /^Second.*The chain says/);
+  });
+
   test("the history lists a chain's tests, newest first, and compares two of them", async (t) => {
     const id = await dashboard().chain({ name: 'compared' });
     for (let older = 0; older < 19; older += 1) await dashboard().run(id, { preset: 'flap', prompt_count: 1 });

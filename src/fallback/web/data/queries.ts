@@ -160,9 +160,9 @@ export const useExport = ({ id, version }: Chain, format: ExportFormat, prefer: 
   );
 
 /** The export of a chain whose addresses lead to its fake providers. */
-export const useRehearsalExport = ({ id, version }: Chain, format: RehearsalFormat) =>
-  useAnswer(['chains', id, 'rehearsal', version, format], (client, signal) =>
-    client.exportChain({ params: { id }, query: { format, rehearsal: true }, signal }),
+export const useRehearsalExport = ({ id, version }: Chain, format: RehearsalFormat, keepsState: boolean) =>
+  useAnswer(['chains', id, 'rehearsal', version, format, keepsState], (client, signal) =>
+    client.exportChain({ params: { id }, query: { format, rehearsal: true, keep_state: keepsState }, signal }),
   );
 
 /** The output of a template. Errors are not retried, since they are in the template. */

@@ -1,5 +1,6 @@
 import type { InjectedFaultRequest, Mode, Preset, TestRequest } from '../../model/test.ts';
 import { numberOf } from './draft.ts';
+import { emptyTimeline, type TimelineDraft, timelineRequest } from './timeline-draft.ts';
 
 /** The numeric fields of a fault, as text. */
 export const faultNumbers = [
@@ -23,13 +24,14 @@ export interface FaultDraft extends Record<(typeof faultNumbers)[number]['name']
 export interface TestDraft {
   mode: Mode;
   /** Empty for custom faults. */
-  preset: Preset | '';
+  preset: Preset | '' | 'timeline';
   prompt_count: string;
   seed: string;
   deadline_ms: string;
   /** The prompts, separated by empty lines. */
   prompts: string;
   faults: readonly FaultDraft[];
+  timeline: TimelineDraft;
 }
 
 /** A new fault with the most frequent condition. */
@@ -40,7 +42,7 @@ export const emptyFault = (provider: string): FaultDraft => ({
 });
 
 /** A new test: a simulation that covers all rules, with a prompt for each scene. */
-export const emptyTest = (): TestDraft => ({
+export const emptyTest = (provider: string): TestDraft => ({
   mode: 'simulate',
   preset: 'coverage',
   prompt_count: '',
@@ -48,6 +50,7 @@ export const emptyTest = (): TestDraft => ({
   deadline_ms: '',
   prompts: '',
   faults: [],
+  timeline: emptyTimeline(provider),
 });
 
 function faultRequest(draft: FaultDraft): InjectedFaultRequest {
@@ -57,18 +60,17 @@ function faultRequest(draft: FaultDraft): InjectedFaultRequest {
 }
 
 /** The request for a test. */
-export function testRequest({ mode, preset, prompt_count, seed, deadline_ms, prompts, faults }: TestDraft): TestRequest {
+export function testRequest({ mode, preset, prompt_count, seed, deadline_ms, prompts, faults, timeline }: TestDraft): TestRequest {
   const texts = prompts
     .split(/\n\s*\n/)
     .map((text) => text.trim())
     .filter(Boolean);
+  const common = { mode, seed: numberOf(seed), deadline_ms: numberOf(deadline_ms), prompts: texts.length === 0 ? null : texts };
+  if (preset === 'timeline') return { ...common, timeline: timelineRequest(timeline) };
   return {
-    mode,
+    ...common,
     // Without a number, each text is used once, or each scene of the plan.
     prompt_count: numberOf(prompt_count),
-    seed: numberOf(seed),
-    deadline_ms: numberOf(deadline_ms),
-    prompts: texts.length === 0 ? null : texts,
     ...(mode === 'live' ? {} : preset === '' ? { faults: faults.map(faultRequest) } : { preset }),
   };
 }

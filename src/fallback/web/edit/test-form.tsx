@@ -2,7 +2,7 @@ import { Play } from 'lucide-react';
 import { useState } from 'react';
 import { useNavigate } from 'react-router';
 import { useDebounced } from '../../../kit/web/app/queries.ts';
-import { besideField, type Fault, faultsOf } from '../../../kit/web/app/transport.ts';
+import { besideField, faultsOf } from '../../../kit/web/app/transport.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
 import { CheckField, SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
@@ -11,8 +11,12 @@ import { counted } from '../../../kit/web/format.ts';
 import type { Chain } from '../../model/chain.ts';
 import { defaultPrompts, type Mode, maxPrompts, type TestRequest } from '../../model/test.ts';
 import { useAccess, useStartTest, useTestPlan } from '../data/queries.ts';
+import { labelled } from '../parts/labels.ts';
 import { FaultFields } from './fault-fields.tsx';
+import { NotStarted } from './not-started.tsx';
 import { emptyFault, emptyTest, type FaultDraft, type TestDraft, testRequest } from './test-draft.ts';
+import type { TimelineDraft } from './timeline-draft.ts';
+import { TimelineFields } from './timeline-fields.tsx';
 
 /** The modes of this form; a rehearsal has a page of its own. */
 const modes: Record<Exclude<Mode, 'rehearsal'>, string> = {
@@ -29,25 +33,38 @@ const presets: Record<TestDraft['preset'], string> = {
   blackout: 'Blackout: everything down',
   streams: 'Streams: each goes wrong in every way',
   '': 'My own faults',
+  timeline: 'Outages in time: providers fail for a while',
 };
+/** Time is virtual in simulations alone. */
+const { timeline: _, ...timeless } = presets;
 const optionsOf = (labels: Readonly<Record<string, string>>) => Object.entries(labels).map(([value, label]) => ({ value, label }));
 
 /** A form to configure and start a test. */
 export function TestForm({ chain }: { chain: Chain }) {
   const navigate = useNavigate();
   const start = useStartTest(chain.id, { onSuccess: ({ id }) => void navigate(`/results/${id}`) });
-  const [draft, setDraft] = useState(emptyTest);
+  const providers = chain.providers.map(({ name }) => name);
+  const [draft, setDraft] = useState(() => emptyTest(providers[0]!));
   const request = testRequest(draft);
   const set = (changes: Partial<TestDraft>) => setDraft((before) => ({ ...before, ...changes }));
   const faults = faultsOf(start.error);
-  const faultOf = (field: string) => faults.filter((fault) => fault.field === field).map(besideField)[0];
+  const faultOf = (field: string) => faults.filter((fault) => fault.field === field).map((fault) => labelled(besideField(fault)))[0];
   const bound = bind(draft, set, faultOf);
-  const providers = chain.providers.map(({ name }) => name);
   // The fields of a refusal name faults by their number, which changes when one is removed.
   const setFaults = (next: FaultDraft[]) => {
     if (next.length !== draft.faults.length) start.reset();
     set({ faults: next });
   };
+  const setTimeline = (timeline: TimelineDraft) => {
+    if (timeline.outages.length !== draft.timeline.outages.length) start.reset();
+    set({ timeline });
+  };
+  const isTimed = draft.preset === 'timeline';
+  const boundMode = bind(
+    { mode: draft.mode },
+    ({ mode = draft.mode }) => set({ mode, ...(isTimed && mode !== 'simulate' ? { preset: 'coverage' } : {}) }),
+    faultOf,
+  );
   const ownFaults = draft.mode !== 'live' && draft.preset === '';
   const boundPreset = bind({ preset: draft.preset }, ({ preset = '' }) =>
     set({ preset, ...(preset === '' && draft.faults.length === 0 ? { faults: [emptyFault(providers[0]!)] } : {}) }),
@@ -56,23 +73,28 @@ export function TestForm({ chain }: { chain: Chain }) {
   return (
     <Form onSubmit={() => start.mutate(request)}>
       <Fields>
-        <SelectField label="Mode" options={optionsOf(modes)} {...bound('mode')} />
-        {draft.mode === 'live' ? null : <SelectField label="Faults" options={optionsOf(presets)} {...boundPreset('preset')} />}
-        <TextField
-          label="Prompts"
-          type="number"
-          inputMode="numeric"
-          min={1}
-          max={maxPrompts}
-          placeholder={String(request.prompts?.length ?? (draft.mode === 'live' ? defaultPrompts : 'as the faults need'))}
-          {...bound('prompt_count')}
-        />
+        <SelectField label="Mode" options={optionsOf(modes)} {...boundMode('mode')} />
+        {draft.mode === 'live' ? null : (
+          <SelectField label="Faults" options={optionsOf(draft.mode === 'simulate' ? presets : timeless)} {...boundPreset('preset')} />
+        )}
+        {isTimed ? null : (
+          <TextField
+            label="Prompts"
+            type="number"
+            inputMode="numeric"
+            min={1}
+            max={maxPrompts}
+            placeholder={String(request.prompts?.length ?? (draft.mode === 'live' ? defaultPrompts : 'as the faults need'))}
+            {...bound('prompt_count')}
+          />
+        )}
         <TextField label="Seed" type="number" inputMode="numeric" placeholder="random" {...bound('seed')} />
       </Fields>
       {ownFaults ? <FaultFields faults={draft.faults} providers={providers} onChange={setFaults} faultOf={faultOf} /> : null}
+      {isTimed ? <TimelineFields timeline={draft.timeline} providers={providers} onChange={setTimeline} faultOf={faultOf} /> : null}
       <MoreOptions bound={bound} />
       <ModeNotice chain={chain} request={request} refused={refused} />
-      <NotStarted error={start.error} faults={faults} />
+      <NotStarted what="The test" error={start.error} faults={faults} isShown={isShown} />
       <div>
         <Button type="submit" look="primary" icon={Play} busy={start.isPending} disabled={refused}>
           Run
@@ -120,16 +142,5 @@ function ModeNotice({ chain, request, refused }: { chain: Chain; request: TestRe
   );
 }
 
-/** The fields that show their own faults. */
-const fieldsWithFault = ['prompt_count', 'seed'];
-
-/** The reasons why a test was not started that no field shows. */
-function NotStarted({ error, faults }: { error: Error | null; faults: readonly Fault[] }) {
-  const unshown = faults.filter(({ field }) => !fieldsWithFault.includes(field) && !field.startsWith('faults.'));
-  if (error === null || (faults.length > 0 && unshown.length === 0)) return null;
-  return (
-    <Callout tone="bad" alert title="The test was not started.">
-      {unshown.length > 0 ? unshown.map(({ field, detail }) => <p key={field}>{detail}</p>) : error.message}
-    </Callout>
-  );
-}
+/** Whether a field shows its own fault. */
+const isShown = (field: string) => /^(?:prompt_count$|seed$|faults\.|timeline\.)/.test(field);

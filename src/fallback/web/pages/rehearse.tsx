@@ -16,13 +16,18 @@ import type { Export } from '../../model/export.ts';
 import { gatewayOf, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
 import { type Preset, presets, type TestRequest } from '../../model/test.ts';
 import { useAccess, useMayWrite, useRehearsalExport, useStartTest } from '../data/queries.ts';
-import { labelledNotes } from '../parts/labels.ts';
+import { NotStarted } from '../edit/not-started.tsx';
+import { emptyTimeline, type TimelineDraft, timelineRequest } from '../edit/timeline-draft.ts';
+import { TimelineFields } from '../edit/timeline-fields.tsx';
+import { labelled, labelledNotes } from '../parts/labels.ts';
 import { useCurrentChain } from './chain.tsx';
 
 /** The page that rehearses a chain: the configuration for the gateway, and a form to start. */
 export function RehearsePage() {
   const chain = useCurrentChain();
   const [format, setFormat] = useState<RehearsalFormat>(rehearsalFormats[0]!);
+  // The gateway must keep its memory for outages that last.
+  const [keepsState, setKeepsState] = useState(false);
   const mayWrite = useMayWrite();
   return (
     <>
@@ -30,8 +35,8 @@ export function RehearsePage() {
         A rehearsal lets your gateway run against fake providers that fail as planned, and compares every call with what the chain says. It
         needs no key of a provider and costs nothing.
       </p>
-      <Configuration chain={chain} format={format} onFormat={setFormat} />
-      {mayWrite ? <Start key={format} chain={chain} format={format} /> : null}
+      <Configuration chain={chain} format={format} onFormat={setFormat} keepsState={keepsState} />
+      {mayWrite ? <Start key={format} chain={chain} format={format} onKeepsState={setKeepsState} /> : null}
     </>
   );
 }
@@ -40,10 +45,11 @@ interface ConfigurationProps {
   chain: Chain;
   format: RehearsalFormat;
   onFormat: (format: RehearsalFormat) => void;
+  keepsState: boolean;
 }
 
-function Configuration({ chain, format, onFormat }: ConfigurationProps) {
-  const exported = useRehearsalExport(chain, format);
+function Configuration({ chain, format, onFormat, keepsState }: ConfigurationProps) {
+  const exported = useRehearsalExport(chain, format, keepsState);
   const gateway = gatewayOf(format);
   return (
     <Panel
@@ -95,8 +101,9 @@ interface Draft {
   url: string;
   model: string;
   key: string;
-  preset: Preset;
+  preset: Preset | 'timeline';
   answers: keyof typeof answers;
+  timeline: TimelineDraft;
 }
 
 /** Whether the answers are streamed. */
@@ -105,25 +112,45 @@ const answers = { whole: false, streamed: true, both: 'both' } as const;
 /** The names of the form's fields, by the fields of the request. */
 const fields = { url: 'gateway.url', model: 'gateway.model', key: 'gateway.headers', preset: 'preset', answers: 'request.stream' } as const;
 
-function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
+/** Whether a field shows its own fault. */
+const isShown = (path: string) => [...Object.values(fields), 'timeline.'].some((shown) => path.startsWith(shown));
+
+/** The plans of a rehearsal, by name. */
+const plans = [...presets.map((value) => ({ value, label: words(value) })), { value: 'timeline', label: 'outages in time' }];
+
+interface StartProps {
+  chain: Chain;
+  format: RehearsalFormat;
+  onKeepsState: (keepsState: boolean) => void;
+}
+
+function Start({ chain, format, onKeepsState }: StartProps) {
   const navigate = useNavigate();
   const start = useStartTest(chain.id, { onSuccess: ({ id }) => void navigate(`/results/${id}`) });
   const gateway = gatewayOf(format);
+  const providers = chain.providers.map(({ name }) => name);
   const [draft, setDraft] = useState<Draft>({
     url: gateway?.url ?? 'http://127.0.0.1:4000/v1',
     model: '',
     key: gateway?.key ?? '',
     preset: 'coverage',
     answers: 'whole',
+    timeline: emptyTimeline(providers[0]!),
   });
   const faults = faultsOf(start.error);
-  const bound = bind(
-    draft,
-    (changes) => setDraft((before) => ({ ...before, ...changes })),
-    (name) => faults.filter(({ field }) => field.startsWith(fields[name])).map(besideField)[0],
-  );
+  const set = (changes: Partial<Draft>) => {
+    if (changes.preset !== undefined) onKeepsState(changes.preset === 'timeline');
+    setDraft((before) => ({ ...before, ...changes }));
+  };
+  const faultOf = (isShown: (field: string) => boolean) =>
+    faults.filter(({ field }) => isShown(field)).map((fault) => labelled(besideField(fault)))[0];
+  const bound = bind(draft, set, (name) => faultOf((field) => field.startsWith(fields[name])));
+  const setTimeline = (timeline: TimelineDraft) => {
+    // The fields of a refusal name outages by their number, which changes when one is removed.
+    if (timeline.outages.length !== draft.timeline.outages.length) start.reset();
+    set({ timeline });
+  };
   const isAllowed = useAccess()?.live_allowed !== false;
-  const unshown = faults.filter(({ field }) => !Object.values(fields).some((shown) => field.startsWith(shown)));
   return (
     <Panel title="2. Rehearse">
       <Form onSubmit={() => start.mutate(requestOf(draft, gateway?.configHeader ?? null))}>
@@ -137,23 +164,27 @@ function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
             autoComplete="off"
             {...bound('key')}
           />
-          <SelectField label="Failures" options={presets.map((value) => ({ value, label: words(value) }))} {...bound('preset')} />
+          <SelectField label="Failures" options={plans} {...bound('preset')} />
           <SelectField
             label="Answers"
             options={Object.keys(answers).map((value) => ({ value, label: words(value) }))}
             {...bound('answers')}
           />
         </Fields>
+        {draft.preset === 'timeline' ? (
+          <TimelineFields
+            timeline={draft.timeline}
+            providers={providers}
+            onChange={setTimeline}
+            faultOf={(path) => faultOf((field) => field === path)}
+          />
+        ) : null}
         {isAllowed ? null : (
           <Callout tone="warn" title="This service sends no requests.">
             Start it with <code>--allow-live</code>, and with <code>SERVICE_LIVE_ALLOW=127.0.0.1</code> for a gateway on its machine.
           </Callout>
         )}
-        {start.error !== null && (faults.length === 0 || unshown.length > 0) ? (
-          <Callout tone="bad" alert title="The rehearsal was not started.">
-            {unshown.length > 0 ? unshown.map(({ field, detail }) => <p key={field}>{detail}</p>) : start.error.message}
-          </Callout>
-        ) : null}
+        <NotStarted what="The rehearsal" error={start.error} faults={faults} isShown={isShown} />
         <div>
           <Button type="submit" look="primary" icon={Play} busy={start.isPending} disabled={!isAllowed}>
             Rehearse
@@ -165,14 +196,14 @@ function Start({ chain, format }: { chain: Chain; format: RehearsalFormat }) {
 }
 
 /** The request for a rehearsal. */
-function requestOf({ url, model, key, preset, answers: asked }: Draft, configHeader: string | null): TestRequest {
+function requestOf({ url, model, key, preset, answers: asked, timeline }: Draft, configHeader: string | null): TestRequest {
   const headers = {
     ...(configHeader === null ? {} : { [configHeader]: '{config}' }),
     ...(key.trim() === '' ? {} : { authorization: `Bearer ${key.trim()}` }),
   };
   return {
     mode: 'rehearsal',
-    preset,
+    ...(preset === 'timeline' ? { timeline: timelineRequest(timeline) } : { preset }),
     request: { stream: answers[asked] },
     gateway: { url: url.trim(), model: model.trim() === '' ? null : model.trim(), headers },
   };

@@ -20,14 +20,16 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
   const isMixed = new Set(results.map(({ request }) => request?.stream)).size > 1;
   if (agreement === undefined) return null;
   const { prompts, agreeing, not_tested, sent_again, stray_calls } = agreement;
+  const { timeline } = result;
+  const what = timeline ? 'prompt' : 'scene';
   return (
     <>
       <Panel title="Differences">
         <p>
-          {agreeing} of {counted(prompts, 'scene')} {agreeing === 1 ? 'agrees' : 'agree'}.
-          {not_tested === 0 ? '' : ` ${counted(not_tested, 'scene')} tested nothing, because no call failed.`}
-          {sent_again === 0 ? '' : ` ${counted(sent_again, 'scene')} agreed only when sent again.`}
-          {stray_calls === 0 ? '' : ` ${counted(stray_calls, 'call')} of the fake providers belonged to no scene.`}
+          {agreeing} of {counted(prompts, what)} {agreeing === 1 ? 'agrees' : 'agree'}.
+          {not_tested === 0 ? '' : ` ${counted(not_tested, what)} tested nothing, because no call failed.`}
+          {sent_again === 0 ? '' : ` ${counted(sent_again, what)} agreed only when sent again.`}
+          {stray_calls === 0 ? '' : ` ${counted(stray_calls, 'call')} of the fake providers belonged to no ${what}.`}
         </p>
         {differences.length === 0 ? null : (
           <ul className={styles.differences}>
@@ -35,7 +37,7 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
               <li key={difference.sentence}>
                 <p>
                   {labelled(difference.sentence)}{' '}
-                  {difference.prompts > 1 ? <span className="muted">({counted(difference.prompts, 'scene')})</span> : null}
+                  {difference.prompts > 1 ? <span className="muted">({counted(difference.prompts, what)})</span> : null}
                 </p>
                 {findings
                   .filter((finding) => finding.loss && concerns(finding, difference))
@@ -49,18 +51,18 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
           </ul>
         )}
       </Panel>
-      <Panel title="Scenes" flush>
+      <Panel title={timeline ? 'Prompts' : 'Scenes'} flush>
         <Table<PromptResult>
-          label="Scenes, differing ones first"
+          label={`${timeline ? 'Prompts' : 'Scenes'}, differing ones first`}
           stacks
           rows={rows}
           keyOf={({ index }) => String(index)}
           columns={[
             {
-              name: 'Scene',
-              cell: ({ scenario, request }) => (
+              name: timeline ? 'Second' : 'Scene',
+              cell: ({ index, scenario, request }) => (
                 <>
-                  {labelled(scenario)}
+                  {timeline ? Math.floor((index * 60) / timeline.rate_per_minute) : labelled(scenario)}
                   {isMixed && request !== undefined ? <span className="muted"> ({request.stream ? 'streamed' : 'whole'})</span> : null}
                 </>
               ),

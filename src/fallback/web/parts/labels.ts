@@ -54,6 +54,8 @@ const names = new Map<string, string>([
   ['api_key_env', 'key variable'],
   ['connection_refused', 'connection refused'],
   ['prompt_count', 'number of prompts'],
+  ['from_s', 'the begin'],
+  ['to_s', 'the end'],
 ]);
 const nameOfApi = new RegExp(`\\b(?:${[...names.keys()].join('|')})\\b`, 'g');
 
