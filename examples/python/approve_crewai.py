@@ -1,6 +1,6 @@
 """CrewAI: the tool asks people and runs once; the task gives the call its id. Started over, the crew goes on.
 
-    pip install ./packages/python crewai
+    .venv/bin/pip install ./packages/python crewai
 
 Tests run it where BATON_CREWAI names a Python that has crewai; docs/approvals.md says when it was run.
 """

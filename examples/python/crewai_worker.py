@@ -1,6 +1,6 @@
 """A CrewAI crew that takes packets. The human input of its task is asked through Baton, not at the terminal.
 
-    pip install ./packages/python crewai
+    .venv/bin/pip install ./packages/python crewai
     SERVICE_URL=http://localhost:8080 SERVICE_API_KEY=... python examples/python/crewai_worker.py
 
 With OPENAI_API_KEY it uses a model of OpenAI; without, a scripted one that repeats what it was told.

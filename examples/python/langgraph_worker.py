@@ -1,6 +1,6 @@
 """A LangGraph agent that takes packets and asks people through Baton. An `interrupt` becomes a question.
 
-    pip install ./packages/python langgraph langgraph-checkpoint-sqlite
+    .venv/bin/pip install ./packages/python langgraph langgraph-checkpoint-sqlite
     SERVICE_URL=http://localhost:8080 SERVICE_API_KEY=... python examples/python/langgraph_worker.py
 
 The graph is saved in the file CHECKPOINTS under the packet's id, so another process goes on with it after the answer.

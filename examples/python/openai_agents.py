@@ -1,6 +1,6 @@
 """An agent of the OpenAI Agents SDK that hands work to an agent elsewhere, as a tool, and uses its result.
 
-    pip install ./packages/python openai-agents
+    .venv/bin/pip install ./packages/python openai-agents
     SERVICE_URL=http://localhost:8080 SERVICE_API_KEY=... python examples/python/openai_agents.py
 
 With OPENAI_API_KEY it uses a model of OpenAI; without, a scripted one that calls the tool once and repeats the result.
