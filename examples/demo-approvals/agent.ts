@@ -30,6 +30,6 @@ else {
   const params = { id: packet.id };
   const { execution } = await client.startExecution({ params, body: { arguments_digest: decision.arguments_digest } });
   const result = refund(decision.arguments);
-  await client.endExecution({ params, body: { status: 'succeeded', result } });
+  await client.endExecution({ params, query: { question_id: execution.question_id }, body: { status: 'succeeded', result } });
   console.log(`${result}, execution ${execution.id}`);
 }

@@ -157,13 +157,14 @@ async function decisionOf(
 /** Gives the permission of a decision; the time when it was given before. */
 async function given(
   client: HandoffClient,
-  { packet: { id }, arguments_digest }: ActionDecision,
+  { packet: { id, hitl }, arguments_digest }: ActionDecision,
   program: string,
 ): Promise<string | undefined> {
   const params = { id };
   try {
     await client.startExecution({ params, body: { arguments_digest } });
-    await client.endExecution({ params, body: { status: 'succeeded', result: `${program} has the permission.` } });
+    const query = { question_id: hitl!.question_id! };
+    await client.endExecution({ params, query, body: { status: 'succeeded', result: `${program} has the permission.` } });
     return undefined;
   } catch (error) {
     const execution = error instanceof ApiError ? (error.body.execution as { started_at?: string } | undefined) : undefined;

@@ -264,11 +264,11 @@ export class Approvals {
   }
 
   /** Reports the end of the execution. If that fails, it stays `started`: what was executed is not undone. */
-  async #report({ packet: { id } }: ActionDecision, report: { status: 'succeeded' | 'failed'; result?: unknown }): Promise<void> {
+  async #report({ packet: { id, hitl } }: ActionDecision, report: { status: 'succeeded' | 'failed'; result?: unknown }): Promise<void> {
     let body = report;
     for (let attempt = 1; ; ) {
       try {
-        await this.#client.endExecution({ params: { id }, body });
+        await this.#client.endExecution({ params: { id }, query: { question_id: hitl!.question_id! }, body });
         return;
       } catch (error) {
         const isTooLarge = error instanceof ApiError && (error.status_code === 400 || error.status_code === 413) && 'result' in body;

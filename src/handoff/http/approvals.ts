@@ -26,6 +26,7 @@ export const approvalHandlers = (approvals: ApprovalService, executions: Executi
         body: new JsonText(text),
       });
     },
-    endExecution: ({ params, body }, context) => executions.end(context.caller, params.id, body, changing(context)),
+    endExecution: ({ params, body, query }, context) =>
+      executions.end(context.caller, params.id, { ...body, questionId: query.question_id }, changing(context)),
     getExecution: ({ params, query }, { caller }) => executions.get(caller, params.id, query.question_id),
   });

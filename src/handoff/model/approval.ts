@@ -45,6 +45,7 @@ const executionExample: Execution = {
   ...{ arguments_digest: '5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef', started_at: '2026-03-01T09:41:00.000Z' },
   ...{ started_by: { agent_id: 'refunds', key_id: '0197b5a6-8c3e-7f01-9a2b-3c4d5e6f7a8d' }, ended_at: null, result: null },
 };
+const QuestionQuery = object({ question_id: Type.Optional(Type.String({ description: 'The id of a question of the packet.' })) });
 const NotExecuted = Type.Interface([Failure], { execution: Type.Optional(Execution) });
 const CallConflict = Type.Interface([Failure], {
   packet_id: Type.Optional(Type.String({ description: 'The packet that the call was asked about in.' })),
@@ -112,8 +113,10 @@ const approvalRoutes = routeTable('approvals', {
     path: '/packets/{id}/execution',
     access: 'work',
     summary: 'Report the end of an execution',
-    description: 'Once, by the key that started it, by one of its family, or by an admin key.',
+    description:
+      'Of the latest question of the packet, or of the one that is named: name it, so that the end is reported also when another question has been asked since. Once, by the key that started it, by one of its family, or by an admin key.',
     params: IdParams,
+    query: QuestionQuery,
     body: object({
       status: choice(['succeeded', 'failed'], { description: 'How it ended.' }),
       result: Type.Optional(Type.Unknown({ description: 'What came of it, any JSON of at most 64 KiB.' })),
@@ -137,7 +140,7 @@ const approvalRoutes = routeTable('approvals', {
     summary: 'Get the execution of an approved action',
     description: 'Of the latest question of the packet, or of the one that is named. 404 where it was not begun.',
     params: IdParams,
-    query: object({ question_id: Type.Optional(Type.String({ description: 'The id of a question of the packet.' })) }),
+    query: QuestionQuery,
     responses: {
       200: { schema: Execution, description: 'The execution.', example: executionExample },
       ...failing(400, 401, 403, 404, 429),

@@ -44,10 +44,11 @@ export function requireExecutable(packet: AnyPacket, digest: string, begun: Exec
 export const started = <P extends AnyPacket>(packet: P, execution: Execution, inputs: ExecutionInputs): Decision<P> =>
   changed(packet, execution, 'execution_started', inputs);
 
-/** The packet with the end of its execution: one that was made to ask is completed. */
+/** The packet with the end of an execution: one that was made to ask is completed, unless another question has been asked since. */
 export function ended<P extends AnyPacket>(packet: P, execution: Execution, inputs: ExecutionInputs): Decision<P> {
   const decision = changed(packet, execution, execution.status === 'failed' ? 'execution_failed' : 'execution_succeeded', inputs);
-  if (inputs.kept.own === undefined || !allows(packet, 'complete')) return decision;
+  const isLatest = packet.hitl?.question_id === execution.question_id;
+  if (inputs.kept.own === undefined || !isLatest || !allows(packet, 'complete')) return decision;
   const event: PacketEvent = {
     ...{ event_type: 'completed', type: 'packet.completed', actor: `agent:${execution.started_by.agent_id}` },
     details: { execution_id: execution.id },

@@ -78,11 +78,11 @@ export function createExecutionService({ store, clock, newId, views }: Execution
       });
     },
 
-    /** Reports the end of the execution of the packet's latest question, once. @throws ServiceError 403, 404, 409 */
+    /** Reports the end of the execution of the packet's latest question, or of the one that is named, once. @throws ServiceError 403, 404, 409 */
     async end(
       caller: Caller,
       id: string,
-      { status, result = null }: { status: 'succeeded' | 'failed'; result?: unknown },
+      { status, result = null, questionId }: { status: 'succeeded' | 'failed'; result?: unknown; questionId?: string | undefined },
       options: ChangeOptions = {},
     ) {
       if (!isId(id)) throw notFound('packet');
@@ -100,8 +100,8 @@ export function createExecutionService({ store, clock, newId, views }: Execution
           const packet = packets.get(id);
           if (packet === undefined) throw notFound('packet');
           requireKept(packet);
-          const latest = latestQuestion(packet, at.now);
-          const begun = latest.state === 'answered' ? executions.get(latest.asked.question_id) : undefined;
+          const question = questionId ?? packet.hitl?.question_id;
+          const begun = question ? executions.get(question) : undefined;
           if (begun === undefined) throw notFound('execution');
           if (!caller.admin && !isOfFamily(readJson(begun.family) as string[], familyOf(caller)))
             throw new ServiceError(

@@ -105,6 +105,49 @@ for (const store of stores) {
       );
     });
 
+    test('a new question starts a new approval and a new execution; the end of an earlier one is reported by its question [H430]', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['dana']);
+      const { key: other } = (await service.call('POST', '/keys', { body: { name: 'other', scopes: ['read', 'work'] } })).body;
+      const { id, hitl } = await asked(service, agent);
+      const path = `/packets/${id}/execution`;
+      const approve = () => decide(service, id, { decision: 'approve', responded_by: 'dana' }, { key: of.dana! });
+      const digest = hitl.action.arguments_digest;
+      const statusOf = async () => (await service.call('GET', `/packets/${id}`)).body.status;
+      const end = (question: string, status: string, key?: string) =>
+        service.call('PATCH', `${path}?question_id=${question}`, { body: { status }, ...(key && { key }) });
+      assert.equal((await approve()).status, 200);
+      const { execution: first } = (await start(service, id, digest, { key: agent })).body;
+      assert.deepEqual(
+        [first.question_id, first.started_by.agent_id, typeof first.started_by.key_id, first.ended_at, first.result],
+        [hitl.question_id, 'refunds', 'string', null, null],
+      );
+      service.clock.turn(86_401);
+      await service.handoff.runOnce.sweep();
+      assert.equal(await statusOf(), 'claimed', 'what was begun does not expire');
+      const asking = { action: { ...action, call_id: undefined } };
+      const again = await service.call('POST', `/packets/${id}/questions`, { body: asking, key: agent });
+      assert.deepEqual([again.status, again.body.hitl.approvals, again.body.hitl.response], [201, [], null], again.text);
+      assert.equal((await service.call('GET', path, { key: agent })).status, 404, 'the new one is not begun');
+      assert.equal((await start(service, id, digest, { key: agent })).body.code, 'NOT_APPROVED');
+      assert.equal((await approve()).status, 200);
+      const { execution: second } = (await start(service, id, digest, { key: agent })).body;
+      assert.notEqual(second.id, first.id);
+      // By the key that started it, its family, or an admin's.
+      assert.equal((await end(first.question_id, 'succeeded', other)).status, 403);
+      const { body: keys } = await service.call('GET', '/keys');
+      const own = keys.find(({ agents }: { agents: string[] | null }) => agents?.includes('refunds'));
+      const { key: next } = (await service.call('POST', `/keys/${own.id}/rotate`, { body: { overlap_seconds: 60 } })).body;
+      const ended = await end(first.question_id, 'succeeded', next);
+      assert.deepEqual([ended.status, ended.body.id, ended.body.status], [200, first.id, 'succeeded'], ended.text);
+      assert.equal(await statusOf(), 'claimed', 'the latest goes on');
+      assert.equal((await end('nothing', 'succeeded', agent)).status, 404);
+      assert.equal((await end(second.question_id, 'failed')).body.status, 'failed', 'by an admin key');
+      assert.equal(await statusOf(), 'completed');
+      const got = await service.call('GET', `${path}?question_id=${first.question_id}`, { key: next });
+      assert.deepEqual([got.status, got.body.id], [200, first.id]);
+    });
+
     test('of fifty concurrent starts one gets 201', async () => {
       const service = await shareService(store);
       const { agent, of } = await keysOf(service, ['dana']);

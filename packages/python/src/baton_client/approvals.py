@@ -358,10 +358,12 @@ def _run(decision: ActionDecision, run: Callable[[], Any]) -> Steps:
 def _reporting(decision: ActionDecision, status: str, result: Any) -> Generator[Step | float, Any, None]:
     """Reports the end of the execution. If that fails, it stays `started`: what was executed is not undone."""
     body: dict[str, Any] = {"status": status, "result": _json_or_text(result)}
+    hitl = decision.packet["hitl"]
+    question_id = None if hitl is None else hitl["question_id"]
     attempt = 0
     while True:
         try:
-            yield lambda client: client.end_execution(decision.packet["id"], body=body)
+            yield lambda client: client.end_execution(decision.packet["id"], body=body, question_id=question_id)
             return
         except passing as error:
             attempt += 1

@@ -117,18 +117,22 @@ class Approvals(AsyncConnection):
         id: str,
         *,
         body: types.EndExecutionRequest,
+        question_id: str | None = None,
         agent_id: str | None = None,
         lease_token: str | None = None,
         timeout: float | None = None,
     ) -> types.Execution:
         """Report the end of an execution.
 
-        Once, by the key that started it, by one of its family, or by an admin key.
+        Of the latest question of the packet, or of the one that is named: name it, so that
+        the end is reported also when another question has been asked since. Once, by the key
+        that started it, by one of its family, or by an admin key.
 
         Needs a key with the scope `work`.
 
         Args:
             id: The id.
+            question_id: The id of a question of the packet.
             agent_id: The agent to record as the actor in history and audit log. 1 to 255
               characters.
             lease_token: The token of the packet's lease, from the answer to its claim. Required for
@@ -138,6 +142,9 @@ class Approvals(AsyncConnection):
         answer: types.Execution = await self._send(
             "PATCH",
             f"/api/v1/packets/{segment(id)}/execution",
+            query={
+                "question_id": question_id,
+            },
             body=body,
             headers={
                 "X-Agent-Id": agent_id or self._agent_id,
