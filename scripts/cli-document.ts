@@ -57,7 +57,8 @@ const sentence = (text: string) => `${text[0]!.toUpperCase()}${text.slice(1)}.`;
 function optionTable(options: readonly Option[]): string {
   const rows = options.map(({ flags, description, argChoices, defaultValue }) => {
     const known = argChoices === undefined ? '' : ` One of ${argChoices.map((word) => `\`${word}\``).join(', ')}.`;
-    const usual = defaultValue === undefined ? '' : ` Default: \`${defaultValue}\`.`;
+    const usual =
+      defaultValue === undefined ? '' : ` Default: \`${typeof defaultValue === 'object' ? JSON.stringify(defaultValue) : defaultValue}\`.`;
     return `| \`${flags.replaceAll('|', '\\|')}\` | ${sentence(description)}${known}${usual} |`;
   });
   return ['| Option | Meaning |', '| --- | --- |', ...rows].join('\n');

@@ -12,16 +12,24 @@ const policyFile = fileURLToPath(new URL('../../../examples/policy.json', import
 
 test('an action is asked about, listed and decided, and policies, groups and delegations are set by commands', async (t) => {
   const bench = await startCliBench(t);
-  const succeed = async (...args: string[]) => {
-    const { exitCode, stdout, stderr } = await bench.run(args);
+  const keyOf = async (rights: object) =>
+    (await bench.service.call('POST', '/keys', { body: { name: 'k', ...rights } })).body.key as string;
+  const as = (key: string) => ({ environment: { SERVICE_API_KEY: key } });
+  const succeedAs = async (options: Parameters<typeof bench.run>[1], ...args: string[]) => {
+    const { exitCode, stdout, stderr } = await bench.run(args, options);
     assert.equal(exitCode, 0, `${args.join(' ')}: ${stdout}${stderr}`);
     return stdout;
   };
+  const succeed = (...args: string[]) => succeedAs({}, ...args);
   await succeed('groups', 'set', 'finance', '--member', 'dana', '--member', 'eli');
   assert.match(await succeed('groups', 'list'), /finance +dana, eli/);
+  assert.match(await succeed('groups', 'get', 'finance'), /"eli"/);
   assert.match(await succeed('policies', 'set', 'refunds', policyFile), /refunds is published, version 1/);
   assert.match(await succeed('policies', 'list'), /refunds +1 +0 +enforce +refund +3/);
   assert.match(await succeed('policies', 'try', '--agent', 'a', '--tool', 'refund', '--arguments', '{"amount": 20000}'), /"rule": 2/);
+  for (const given of ['{}', '{"amount": "20000"}'])
+    assert.match(await succeed('policies', 'try', '--agent', 'a', '--tool', 'refund', '--arguments', given), /"rule": 3/, 'no amount');
+  assert.match(await succeed('policies', 'get', 'refunds'), /"version": 1/);
   await succeed('delegations', 'set', 'dana', '--to', 'fay', '--until', '2099-01-01');
   assert.match(await succeed('delegations', 'list'), /dana +fay/);
   refused(await bench.run(['policies', 'try', '--agent', 'a', '--tool', 'refund', '--arguments', '[]']), 2, /JSON object/);
@@ -32,6 +40,18 @@ test('an action is asked about, listed and decided, and policies, groups and del
   assert.match(await succeed('policies', 'replay', 'refunds'), /"actions": 0/);
   assert.match(await succeed('policies', 'replay', 'other', policyFile, '--limit', '5'), /"disagreeing": \[\]/);
   assert.match((await bench.run(['standing', 'list'])).stderr, /No standing approvals/);
+  const agent = as(await keyOf({ scopes: ['read', 'work'], agents: ['a'] }));
+  const dana = as(await keyOf({ scopes: ['read', 'respond'], responder: 'dana' }));
+  const askFor = async (call: string, ...more: string[]) =>
+    (await succeedAs(agent, 'approvals', 'ask', '--agent', 'a', '--tool', 'pay', '--call-id', call, '--quiet', ...more)).trim();
+  const given = ['--arguments', '{"amount": 3}', '--by', 'dana'];
+  const edited = await succeedAs(dana, 'approvals', 'decide', await askFor('e'), '--decision', 'edit', ...given, '--format', 'json');
+  assert.deepEqual(JSON.parse(edited).hitl.decision.arguments, { amount: 3 });
+  const standing = ['--decision', 'approve', '--by', 'dana', '--remember', 'tool', '--seconds', '60'];
+  await succeedAs(dana, 'approvals', 'decide', await askFor('s', '--arguments', '{"amount": 1}'), ...standing);
+  const row = await succeed('standing', 'list');
+  assert.match(row, /dana +a +pay/);
+  await succeedAs(dana, 'standing', 'remove', /[0-9a-f-]{36}/.exec(row)![0]);
   refused(await bench.run(['standing', 'remove', id]), 1, /No such standing approval/);
   for (const args of [
     ['policies', 'remove', 'refunds'],
