@@ -43,6 +43,27 @@ export const concerns = ({ provider, condition, stream, status_codes: statuses }
   (stream === undefined || failed.stream === undefined || failed.stream === stream) &&
   (statuses === undefined || failed.status_code === undefined || statuses.some((status) => status === failed.status_code));
 
+/** Whether a finding is about cool-downs as such, and so about no single failure. */
+export const isOfCooldowns = ({ kind, condition }: Partial<Pick<Finding, 'kind'>> & Pick<Finding, 'condition'>): boolean =>
+  kind === 'cooldowns' && condition === null;
+
+/** A difference, as far as findings are about it. */
+interface Differing extends Failed {
+  readonly kind: string;
+}
+
+/**
+ * Whether a finding explains a difference: it is a loss and about its failure, or about who is left out by a failure, which changes what is
+ * drawn as well. Which model of a balanced group is drawn explains none, since they compare as equal.
+ */
+export const explains = (finding: Concerned & Partial<Pick<Finding, 'kind'>> & Pick<Finding, 'loss'>, difference: Differing): boolean =>
+  finding.loss &&
+  finding.kind !== 'load_balanced' &&
+  (concerns(finding, difference) ||
+    (isOfCooldowns(finding) &&
+      (finding.provider === null || finding.provider === difference.provider) &&
+      (difference.kind === 'cooldown' || (difference.kind === 'draws' && difference.condition !== null))));
+
 const findingExample: Finding = {
   kind: 'calls',
   field: null,

@@ -218,7 +218,8 @@ export const TestResult = described('A test and its result. While it runs, the f
   ),
   chain: ChainDefinition,
   findings: Type.Array(Finding, {
-    description: 'The findings of the import about a condition, of a provider or of none in particular, as they were at the start.',
+    description:
+      'The findings of the import about a condition, of a provider or of none in particular, and about cool-downs, as they were at the start.',
   }),
   results: Type.Array(PromptResult, { description: 'The finished prompts, in order.' }),
 });

@@ -1,6 +1,6 @@
 import { conditions } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
-import { concerns } from '../model/finding.ts';
+import { explains } from '../model/finding.ts';
 import type { Difference } from '../model/rehearsal.ts';
 import type { TestResult } from '../model/test.ts';
 import { type Reason, reasonsOf } from '../rules/finding-list.ts';
@@ -22,14 +22,8 @@ export function explained(result: TestResult, findings: readonly Reason[], warni
   const all = said.filter(({ kind }) => kind !== 'load_balanced');
   return (result.differences ?? []).map((difference) => {
     const isAbout = (reason: Reason) =>
-      concerns(reason, difference) || (difference.condition === null && isAlways(reason.detail, difference.provider));
-    // What is said of cool-downs as such is about no single failure; who is left out changes what is drawn as well.
-    const isOfCooldowns = ({ kind, provider, condition }: Reason) =>
-      (difference.kind === 'cooldown' || difference.kind === 'draws') &&
-      kind === 'cooldowns' &&
-      condition === null &&
-      [null, difference.provider].includes(provider);
-    const because = all.filter((reason) => reason.loss && (isAbout(reason) || isOfCooldowns(reason))).map(({ detail }) => detail);
+      explains(reason, difference) || (reason.loss && difference.condition === null && isAlways(reason.detail, difference.provider));
+    const because = all.filter(isAbout).map(({ detail }) => detail);
     return { difference, because: [...new Set(because)] };
   });
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../kit/clock.ts';
 import { invalid } from '../../kit/errors.ts';
 import { type NewId, type RandomSource, randomFraction } from '../../kit/id.ts';
 import type { Chain, ChainDefinition } from '../model/chain.ts';
-import type { Finding } from '../model/finding.ts';
+import { type Finding, isOfCooldowns } from '../model/finding.ts';
 import { type InjectedFaultRequest, type Mode, maxCalls, maxPrompts, maxSeed, type TestRequest } from '../model/test.ts';
 import type { PromptRun } from '../providers/executor.ts';
 import { assumptions, instantSimulation } from '../providers/simulate.ts';
@@ -100,7 +100,7 @@ export async function prepare(
     chain_id: chain.id,
     chain_version: chain.version,
     chain: prepared.chain,
-    findings: findings.filter(({ condition }) => condition !== null),
+    findings: findings.filter((finding) => finding.condition !== null || isOfCooldowns(finding)),
     mode,
     preset: presetOf(request),
     seed,

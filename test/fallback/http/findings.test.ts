@@ -78,7 +78,8 @@ for (const store of stores) {
       assert.deepEqual(shown('gpt', 'connection_error'), []);
       // No timeout is set, which is a finding about the time-outs of every provider.
       for (const provider of ['gpt', 'claude']) assert.deepEqual(shown(provider, 'timeout')[0]!.field, 'timeout');
-      const concerning = findings.filter(({ condition }) => condition !== null);
+      const concerning = findings.filter(({ kind, condition }) => condition !== null || kind === 'cooldowns');
+      assert.ok(concerning.some(({ kind }) => kind === 'cooldowns'));
       const result = (await service.call('POST', `/chains/${id}/test`, { body: {} })).body;
       assert.deepEqual(result.findings, concerning);
     });

@@ -4,7 +4,7 @@ import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import { Table } from '../../../kit/web/components/table.tsx';
 import { counted } from '../../../kit/web/format.ts';
-import { concerns } from '../../model/finding.ts';
+import { explains } from '../../model/finding.ts';
 import { runsOf } from '../../model/rehearsal.ts';
 import type { PromptResult, TestResult } from '../../model/test.ts';
 import styles from './comparison.module.css';
@@ -40,7 +40,7 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
                   {difference.prompts > 1 ? <span className="muted">({counted(difference.prompts, what)})</span> : null}
                 </p>
                 {findings
-                  .filter((finding) => finding.loss && concerns(finding, difference))
+                  .filter((finding) => explains(finding, difference))
                   .map(({ detail }) => (
                     <p key={detail} className="muted">
                       Explained by the import: {labelled(detail)}

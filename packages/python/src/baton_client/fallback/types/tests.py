@@ -335,8 +335,8 @@ class TestResult(TypedDict):
     """
     chain: ChainDefinition
     findings: list[Finding]
-    """The findings of the import about a condition, of a provider or of none in particular, as
-    they were at the start.
+    """The findings of the import about a condition, of a provider or of none in particular, and
+    about cool-downs, as they were at the start.
     """
     results: list[PromptResult]
     """The finished prompts, in order."""
