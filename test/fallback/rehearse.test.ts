@@ -81,6 +81,13 @@ describe('fallback-service rehearse', () => {
     assert.deepEqual([result.mode, result.verdict, result.prompt_count, result.explained], ['rehearsal', 'pass', 2, []]);
   });
 
+  test('says that a file without timeouts is rehearsed with those of the chain [F151]', async (t) => {
+    const config = written(t, 'config.yaml', litellm.replaceAll(', timeout: 3', ''));
+    const { code, stdout } = await run('--config', config, '--preset', 'healthy', '--prompts', '1', '--run', started());
+    assert.equal(code, 0, stdout);
+    assert.match(stdout, /^Where the file has no timeout, the rehearsed gateway and the chain have one of 10 s/m);
+  });
+
   test('sends the shapes of the requests of a file once each, without their texts [F137]', async (t) => {
     const config = written(t, 'config.yaml', litellm);
     const body = (text: string) => ({
@@ -473,6 +480,42 @@ describe('A file of LiteLLM for a rehearsal', () => {
     assert.deepEqual([...made.models.values()], ['a', 'c']);
     assert.deepEqual(made.notes, ["Left out, because their protocols can't be redirected to fake providers: b."]);
   });
+});
+
+describe('A file without timeouts, for which its gateway would wait without an end', () => {
+  test('gets those of the chain where LiteLLM reads them [F151]', () => {
+    const entry = (parameters: object) => ({ model_name: 'a', litellm_params: { model: 'openai/m', ...parameters } });
+    const model_list = [entry({}), entry({ timeout: 3 })];
+    const limited = gateways.litellm.withTimeouts!({ model_list, router_settings: { timeout: null } }, 10_000) as typeof file;
+    const file = { model_list: [entry({ timeout: 10 }), entry({ timeout: 3 })], router_settings: { timeout: null } };
+    assert.deepEqual(limited, file);
+    for (const set of [file, { model_list, router_settings: { timeout: 5 } }, { model_list, litellm_settings: { request_timeout: 5 } }])
+      assert.equal(gateways.litellm.withTimeouts!(set, 10_000), null);
+  });
+
+  test('gets those of the chain where Portkey reads them [F151]', () => {
+    const inner = { strategy: { mode: 'loadbalance' }, request_timeout: 2000, targets: [{ provider: 'openai' }] };
+    const file = { strategy: { mode: 'fallback' }, targets: [{ provider: 'openai' }, inner, { provider: 'groq', request_timeout: 3000 }] };
+    assert.deepEqual(gateways.portkey.withTimeouts!(file, 10_000), {
+      ...file,
+      targets: [{ provider: 'openai', request_timeout: 10_000 }, ...file.targets.slice(1)],
+    });
+    assert.equal(gateways.portkey.withTimeouts!({ ...file, request_timeout: 5000 }, 10_000), null);
+    assert.deepEqual(gateways.portkey.withTimeouts!({ provider: 'openai' }, 10_000), { provider: 'openai', request_timeout: 10_000 });
+  });
+
+  for (const [format, value] of [
+    ['litellm', { model_list: [{ model_name: 'a', litellm_params: { model: 'openai/m' } }] }],
+    ['portkey', { provider: 'openai', api_key: 'k', override_params: { model: 'a' } }],
+  ] as const)
+    test(`is a loss of ${format} for each of its providers, about timeouts alone [F151]`, () => {
+      const { findings } = importChain({ format, value });
+      const found = findings.filter(({ kind, condition }) => kind === 'default' && condition !== null);
+      assert.deepEqual(
+        found.map(({ provider, condition, loss }) => [provider, condition, loss]),
+        [['a', 'timeout', true]],
+      );
+    });
 });
 
 describe('The own file of Portkey in a rehearsal', () => {

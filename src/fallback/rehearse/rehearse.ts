@@ -141,9 +141,9 @@ export async function rehearse(
   const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'));
   let program: Program | undefined;
   try {
-    const content = contentOf(options, text, formats);
+    const { content, changes } = fileOf(options, text, formats);
     const imported = await importFile(service.client, { content, format: formats.format, group: options.group });
-    const configuration = await configure(service, imported, { options, text, formats });
+    const configuration = await configure(service, imported, { options, content, changes, formats });
     for (const [name, group] of configuration.groups) groups.set(name, group);
     for (const [name, weight] of configuration.weights ?? []) weights.set(name, weight);
     config = configuration.own;
@@ -283,27 +283,50 @@ async function importFile(
   }
 }
 
-/** What is imported: the file, without the memory that its own rehearsal switches off. */
-function contentOf({ own, keepState, gateway: running }: RehearseOptions, text: string, { format, gateway }: Formats): unknown {
-  const { redirectFile, memory } = gateways[gateway];
+/** The timeout of models that have none in their file, in milliseconds. */
+const ownTimeoutMs = 10_000;
+
+/** A file as it is imported and rehearsed. */
+interface OwnFile {
+  readonly content: unknown;
+  /** What is changed in it, as sentences. */
+  readonly changes: readonly string[];
+}
+
+/**
+ * The file, which a rehearsal of it gives to the gateway without its memory, and with timeouts. A running gateway has its own
+ * configuration.
+ */
+function fileOf({ own, keepState, gateway: running }: RehearseOptions, text: string, { format, gateway }: Formats): OwnFile {
+  const { redirectFile, memory, withTimeouts } = gateways[gateway];
   const isOwn = own ?? (format === gateway && redirectFile !== undefined);
-  if (!isOwn || keepState || running !== undefined || memory === undefined) return text;
+  const isGiven = running === undefined || gatewayOf(gateway).configHeader !== null;
+  const given: OwnFile = { content: text, changes: [] };
+  if (!isOwn || !isGiven) return given;
   try {
-    return memory.without(parseFile(text, format));
+    const file = parseFile(text, format);
+    const limited = withTimeouts?.(file, ownTimeoutMs) ?? null;
+    const note = `Where the file has no timeout, the rehearsed gateway and the chain have one of ${ownTimeoutMs / 1000} s; otherwise ${targets[gateway].label} waits longer than a rehearsal can.`;
+    const changes = limited === null ? [] : [note];
+    if (memory !== undefined && !keepState) return { content: memory.without(limited ?? file), changes };
+    return limited === null ? given : { content: limited, changes };
   } catch {
     // The import says what is wrong with the file.
-    return text;
+    return given;
   }
 }
 
-interface ToConfigure {
+interface ToConfigure extends OwnFile {
   readonly options: RehearseOptions;
-  readonly text: string;
   readonly formats: Formats;
 }
 
 /** Makes the configuration of the gateway: the file itself, or the export of the chain, with the addresses of the fake providers. */
-async function configure(service: OwnService, { chain }: Imported, { options, text, formats }: ToConfigure): Promise<Configuration> {
+async function configure(
+  service: OwnService,
+  { chain }: Imported,
+  { options, content, changes, formats }: ToConfigure,
+): Promise<Configuration> {
   const params = { id: chain.id };
   service.base = (await service.client.getRehearsalToken({ params })).base;
   const { format, gateway } = formats;
@@ -320,17 +343,28 @@ async function configure(service: OwnService, { chain }: Imported, { options, te
       models,
       notes,
       reasons = [],
-    } = redirectFile(parseFile(text, format), service.base, { keepState, providers: names });
+    } = redirectFile(typeof content === 'string' ? parseFile(content, format) : content, service.base, { keepState, providers: names });
     const model = options.group ?? names.map((name) => models.get(name)).find((group) => group !== undefined) ?? chain.name;
     const { ending, contentType } = targets[gateway];
     const written = contentType === 'application/yaml' ? yamlText(file) : `${JSON.stringify(file, null, 2)}\n`;
-    return { gateway, filename: `config.${ending}`, text: written, model, groups, weights, notes, reasons, warnings: [], own: file };
+    return {
+      gateway,
+      filename: `config.${ending}`,
+      text: written,
+      model,
+      groups,
+      weights,
+      notes: [...notes, ...changes],
+      reasons,
+      warnings: [],
+      own: file,
+    };
   }
   const made = await service.client.exportChain({ params, query: { format: gateway, rehearsal: true, keep_state: keepState } });
   const left = made.warnings.filter(({ code }) => code === 'left_out').map(({ detail }) => detail);
   const notes = memory === undefined || keepState ? left : [...left, memory.note('--keep-state')];
-  const { filename, content, warnings } = made;
-  return { gateway, filename, text: content, model: modelOf(chain), groups: new Map(), warnings, notes };
+  const { filename, warnings } = made;
+  return { gateway, filename, text: made.content, model: modelOf(chain), groups: new Map(), warnings, notes };
 }
 
 /** The labels of the gateways whose own files can be rehearsed. */

@@ -68,6 +68,8 @@ export interface Outcome {
   readonly fault?: string | null;
   /** Why the gateway gave no answer, in a few words. */
   readonly reason?: string | null;
+  /** That the rehearsal ended the prompt, as the end of a sentence about the gateway; null if it did not. */
+  readonly ended?: string | null;
 }
 
 /** What the chain does, as a result shows it. */
@@ -170,7 +172,7 @@ export function receivedDifference(expected: Expected, actual: Outcome, statusOf
   const last = failed === -1 ? expected.attempts.length - 1 : failed;
   const { provider, condition } = expected.attempts[last]!;
   const sentence = `${failureText(provider, condition, statusOf(last))}: ${actual.fault}.`;
-  const kind = 'received' as const;
+  const kind = actual.ended ? ('end' as const) : ('received' as const);
   return {
     provider,
     condition,
@@ -257,9 +259,10 @@ function chainText({ calls, served_by }: Course, isStart: boolean): string {
 /** The most runs of calls in a sentence. */
 const mostRuns = 8;
 
-function gatewayText({ calls, served_by }: Course, said: Course, { success, attempts, reason }: Outcome): string {
+function gatewayText({ calls, served_by }: Course, said: Course, { success, attempts, reason, ended }: Outcome): string {
   const runs = calls.map(({ provider, calls: count }) => `${provider} ${times(count)}`);
   const called = runs.length === 0 ? 'called nobody' : `called ${listed(shortened(runs, mostRuns, 'other provider'))}`;
+  if (ended) return `${called} and ${ended}`;
   if (success && served_by === null && attempts.at(-1)?.condition === ofStream.broken)
     return `${called} and passed the broken answer on as a whole one`;
   if (success && served_by === null) return `${called} and answered by itself`;

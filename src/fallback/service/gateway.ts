@@ -236,8 +236,7 @@ async function sent(parts: GatewayRunDependencies, run: PromptRun, shape: Shape,
     });
   };
   const { mark, elapsedMs: elapsed, answer } = asked;
-  const isEnded = answer.condition === 'timeout' && answer.status_code === null;
-  return { mark, agrees: outcome.fault === null && rehearsal.agrees(said, outcome), elapsed, isEnded, finish };
+  return { mark, agrees: outcome.fault === null && rehearsal.agrees(said, outcome), elapsed, isEnded: isUnanswered(answer), finish };
 }
 
 /** What a gateway did with a prompt. */
@@ -252,6 +251,16 @@ interface Asked {
   readonly elapsedMs: number;
   /** Why the gateway is not usable; undefined if it is. */
   readonly problem: string | undefined;
+  /** That the rehearsal ended the prompt while the gateway was busy with it; null if it did not. */
+  readonly ended: Ended | null;
+}
+
+/** A prompt that the rehearsal ended. */
+interface Ended {
+  /** As the end of a sentence about the gateway. */
+  readonly sentence: string;
+  /** Whether its own deadline was over, at which the chain ends it as well. */
+  readonly isDeadline: boolean;
 }
 
 /** Sends a prompt to the gateway, and collects its calls. */
@@ -275,6 +284,9 @@ export async function askGateway(
   // Calls that the gateway makes after its answer are calls of this prompt as well.
   await pauseFor(settleMs, signal);
   const attempts = rehearsal.end(mark);
+  const isEnded = isUnanswered(answer) && attempts.length > 0;
+  // What the gateway does with a prompt that it was not let finish is no difference.
+  if (isEnded) rehearsal.forget(mark);
   callSignal.throwIfAborted();
   signal.throwIfAborted();
   const received = receivedOf(receiving.answer?.(), {
@@ -282,20 +294,27 @@ export async function askGateway(
     error: answer.error,
     time_to_first_token_ms: receiving.firstContentAt === null ? null : rounded(receiving.firstContentAt - begin),
   });
-  return { mark, begin, attempts, answer, received, elapsedMs, problem: problemOf(answer, attempts, timeoutMs, shape.stream) };
+  const sentence = `had not answered after ${duration(timeoutMs)}, when the rehearsal ended the prompt`;
+  const ended = isEnded ? { sentence, isDeadline: timeoutMs === deadlineMs } : null;
+  return { mark, begin, attempts, answer, received, elapsedMs, problem: problemOf(answer, attempts, shape.stream), ended };
 }
+
+/** Whether the rehearsal has given up waiting for an answer. */
+const isUnanswered = ({ condition, status_code: status }: CallResult) => condition === 'timeout' && status === null;
 
 const servedBy = ({ answer, attempts }: Asked): string | null =>
   answer.condition === null ? (attempts.find(({ condition }) => condition === null)?.provider ?? null) : null;
 
 /** How a prompt ended, beside what the chain says of it. */
 export function outcomeOf(asked: Asked, said: Expected, shape: Shape): Outcome & { readonly fault: string | null } {
-  const { attempts, answer, received } = asked;
+  const { attempts, answer, received, ended } = asked;
   const success = answer.condition === null;
   // Why a gateway fails where no provider does is not said by its calls.
   const isHealthy = said.attempts.every(({ condition }) => condition === null);
-  const fault = faultOfReceived(said, success, received, shape);
-  return { attempts, served_by: servedBy(asked), success, stream: shape.stream, fault, reason: isHealthy ? answer.error : null };
+  const isCut = ended !== null && !ended.isDeadline;
+  const fault = isCut ? `the gateway ${ended.sentence}` : faultOfReceived(said, success, received, shape);
+  const told = { fault, reason: isHealthy ? answer.error : null, ended: ended?.sentence ?? null };
+  return { attempts, served_by: servedBy(asked), success, stream: shape.stream, ...told };
 }
 
 /** What the chain says about a finished prompt, and how it would end. */
@@ -341,12 +360,9 @@ function resultOf(measured: Measured, attempts: Attempt[], compared: Compared): 
 export function problemOf(
   { condition, status_code: status, error }: CallResult,
   attempts: readonly Attempt[],
-  timeoutMs: number,
   isStreamed: boolean,
 ): string | undefined {
   if (condition === null) return undefined;
-  if (status === null && condition === 'timeout' && attempts.length > 0)
-    return `The gateway had not answered after ${duration(timeoutMs)}, and the rehearsal ended the prompt; what it would have done then is unknown.`;
   if (error === 'redirect_refused') return `The gateway answered with a redirect (HTTP ${status}), which is not followed.`;
   if (status === null && condition === 'connection_error') return `The gateway could not be called: ${error}.`;
   const passedOn = attempts.at(-1)?.condition;

@@ -1,14 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
+import { providerDefaults } from '../../../src/fallback/model/chain.ts';
 import type { Attempt } from '../../../src/fallback/model/test.ts';
+import { instantSimulation } from '../../../src/fallback/providers/simulate.ts';
 import type { CallResult } from '../../../src/fallback/providers/transport.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { marked } from '../../../src/fallback/rules/rehearsal.ts';
-import { problemOf } from '../../../src/fallback/service/gateway.ts';
+import { gatewayRun, problemOf } from '../../../src/fallback/service/gateway.ts';
 import { Rehearsal } from '../../../src/fallback/service/rehearsal.ts';
+import { systemClock } from '../../../src/kit/clock.ts';
+import { parseAllowList } from '../../../src/kit/outgoing/addresses.ts';
+import { createGuard } from '../../../src/kit/outgoing/guard.ts';
+import { Outgoing } from '../../../src/kit/outgoing/outgoing.ts';
 import { threeProviders } from '../../support/chains.ts';
+import { hanging, startProvider } from '../../support/providers.ts';
 
 const mark = '0123456789abcdef';
 const injected = { retry_after_ms: null, latency_ms: null, times: null, from: 0, to: Number.POSITIVE_INFINITY, probability: null };
@@ -132,10 +139,56 @@ test('The calls of a prompt and the cool-downs after them have the same times [F
 test('What a rehearsal ends itself is told as its own doing, not as something that the gateway did [F102]', () => {
   const late = { condition: 'timeout', status_code: null, error: 'timeout' } as CallResult;
   const called = { provider: 'a', condition: 'server_error' } as Attempt;
-  assert.equal(
-    problemOf(late, [called], 30_000, false),
-    'The gateway had not answered after 30 s, and the rehearsal ended the prompt; what it would have done then is unknown.',
-  );
-  assert.equal(problemOf(late, [], 30_000, false), 'The gateway called nobody and did not answer in time.');
-  assert.equal(problemOf({ ...late, status_code: 504 } as CallResult, [called], 30_000, false), undefined);
+  assert.equal(problemOf(late, [called], false), undefined);
+  assert.equal(problemOf(late, [], false), 'The gateway called nobody and did not answer in time.');
+  assert.equal(problemOf({ ...late, status_code: 504 } as CallResult, [called], false), undefined);
+});
+
+test('A prompt that the rehearsal ends differs, unless its own deadline was over, and what the gateway does with it then is no difference [F150]', async (t) => {
+  const engine = createEngine(define(threeProviders));
+  const [first, second] = engine.chain.providers.map(({ name }) => name) as [string, string];
+  const down = { ...injected, provider: 0, condition: 'timeout' as const, status_code: null };
+  const ended = 'had not answered after 100 ms, when the rehearsal ended the prompt';
+  for (const [deadlineMs, faults, sentences] of [
+    [null, [], [`${first} answers: the chain ends there; the gateway called ${first} once and ${ended}.`]],
+    [
+      null,
+      [down],
+      [`${first} does not answer: the chain does not retry and goes to ${second}; the gateway called ${first} once and ${ended}.`],
+    ],
+    [1000, [down], [`${first} does not answer: the gateway ${ended}.`]],
+    [100, [down], []],
+  ] as const) {
+    const rehearsal = new Rehearsal(engine, () => performance.now());
+    const call = (provider: string) => rehearsal.answerCall({ provider, path: 'v1/chat/completions', body }, () => undefined);
+    // The call is there before the time is over, however slow the machine is.
+    const begin = rehearsal.begin.bind(rehearsal);
+    rehearsal.begin = (...given) => {
+      const began = begin(...given);
+      call(first);
+      return began;
+    };
+    const gateway = await startProvider(t, hanging);
+    const guard = createGuard({ allow: parseAllowList(['127.0.0.1']), setting: 'ALLOW', plainHttp: true });
+    const outgoing = new Outgoing({ guard });
+    t.after(() => outgoing.close());
+    const provider = { ...providerDefaults, name: 'gateway', model_id: 'm', provider: null, api_base: gateway.base };
+    const play = gatewayRun({
+      gateway: { provider, key: undefined, headers: {}, timeoutMs: 100 },
+      rehearsal,
+      live: { outgoing, clock: systemClock, now: () => performance.now() },
+      random: (bytes) => void Buffer.from(mark, 'hex').copy(bytes),
+      keepsState: true,
+    });
+    const { signal } = new AbortController();
+    const prompt = { engine, transport: instantSimulation, index: 0, prompt: 'Say OK.', seed: 1, signal, callSignal: signal };
+    await play({ ...prompt, scene: { ...scene, faults: [...faults] }, deadlineMs });
+    call(second);
+    const { differences, agreement } = rehearsal.figures();
+    assert.deepEqual(
+      differences.map(({ sentence }) => sentence),
+      sentences,
+    );
+    assert.equal(agreement.stray_calls, 0);
+  }
 });

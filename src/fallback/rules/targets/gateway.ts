@@ -23,6 +23,8 @@ export interface RehearsedGateway {
     /** A user's file, or an export, without it. */
     readonly without: (file: unknown) => unknown;
   };
+  /** A file in which the models without a timeout have one of so many milliseconds, and those of others not; null if all have one. */
+  readonly withTimeouts?: (file: unknown, ms: number) => unknown;
   /** What it does with streamed answers otherwise than any chain, as far as it was measured; left out without such differences. */
   readonly ofStreams?: (chain: ChainDefinition) => readonly Reason[];
   /** Leads a file of the gateway to the fake providers below `base`; left out if only exports can be rehearsed. */

@@ -1,6 +1,6 @@
 import type { RehearsedGateway } from '../gateway.ts';
 import { groupName } from './names.ts';
-import { redirectFile } from './own-file.ts';
+import { redirectFile, withTimeouts } from './own-file.ts';
 import { streamReasons } from './streams.ts';
 
 /** LiteLLM's proxy in a rehearsal. */
@@ -18,6 +18,7 @@ export const litellmGateway: RehearsedGateway = {
       return { ...file, router_settings: { ...router_settings, disable_cooldowns: true } };
     },
   },
+  withTimeouts,
   ofStreams: streamReasons,
   redirectFile,
 };

@@ -88,6 +88,19 @@ export function redirectFile(value: unknown, base: string, { keepState, provider
   };
 }
 
+/** A file in which the models without a timeout have one; null if all have one. LiteLLM would wait for over an hour and a half. */
+export function withTimeouts(value: unknown, ms: number): Fields | null {
+  const whole = fieldsOf(value);
+  const isSet = (fields: unknown, name: string) => (fieldsOf(fields)[name] ?? null) !== null;
+  if (isSet(whole.router_settings, 'timeout') || isSet(whole.litellm_settings, 'request_timeout')) return null;
+  const isWithout = (entry: unknown) => isFields(entry) && isFields(entry.litellm_params) && !isSet(entry.litellm_params, 'timeout');
+  const entries: unknown[] = Array.isArray(whole.model_list) ? whole.model_list : [];
+  if (!entries.some(isWithout)) return null;
+  const limited = (entry: unknown) =>
+    isWithout(entry) ? { ...fieldsOf(entry), litellm_params: { ...fieldsOf(fieldsOf(entry).litellm_params), timeout: ms / 1000 } } : entry;
+  return { ...whole, model_list: entries.map(limited) };
+}
+
 /** How often LiteLLM draws each deployment: by the first of these parameters that one of its group has, else each as often. */
 function weightsOf(kept: readonly Named[]): Map<string, number> {
   return new Map(

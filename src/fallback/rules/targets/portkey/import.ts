@@ -1,5 +1,5 @@
 import { invalid } from '../../../../kit/errors.ts';
-import { type Condition, conditions, maxProviders, maxRetries, maxTimeoutMs, maxTokens } from '../../../model/chain.ts';
+import { type Condition, conditions, maxProviders, maxRetries, maxTimeoutMs, maxTokens, providerDefaults } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
 import { isStatusOf, knownStatuses, ofNoAnswer, ofStream, traitsOf, usualStatus } from '../../conditions.ts';
 import { isSecret } from '../../params.ts';
@@ -59,6 +59,11 @@ export function importPortkey(file: Section): Draft {
     const provider = String(providers[index]!.name);
     for (const { kind, field, sentence, conditions: concerned } of [...differences, ...retryDifferences(section)])
       for (const condition of concerned) file.findings.add(kind, field, sentence, { provider, condition, loss: true });
+  }
+  for (const { name, timeout_ms } of providers) {
+    const sentence = `No request_timeout is set for ${String(name)}; Portkey then waits without an end, and the chain ${providerDefaults.timeout_ms / 1000} s.`;
+    if (timeout_ms === undefined)
+      file.findings.add('default', 'request_timeout', sentence, { provider: String(name), condition: 'timeout', loss: true });
   }
   file.findings.add('streams', null, streams);
   noteStreams(

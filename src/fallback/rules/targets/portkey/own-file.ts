@@ -71,6 +71,14 @@ export function redirectFile(value: unknown, base: string): RedirectedFile {
   return { file, groups: drawnTogether(targets), models: new Map(), notes, reasons };
 }
 
+/** A configuration in which the targets without a timeout have one; null if all have one. Portkey would wait for ever. */
+export function withTimeouts(value: unknown, ms: number): Fields | null {
+  if (!isFields(value) || typeof value.request_timeout === 'number') return null;
+  if (!Array.isArray(value.targets)) return { ...value, request_timeout: ms };
+  const targets = value.targets.map((target) => withTimeouts(target, ms) ?? target);
+  return targets.some((target, index) => target !== (value.targets as unknown[])[index]) ? { ...value, targets } : null;
+}
+
 /** The failures that a kind sends with another status than OpenAI, by whose protocol a target is rehearsed: Portkey decides by the status. */
 function sentOtherwise(provider: string, kind: string): Reason[] {
   return conditions.flatMap((condition) => {
