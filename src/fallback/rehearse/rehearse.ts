@@ -128,14 +128,11 @@ export async function rehearse(
   if (formats.isAssumed) listener.onStep(`Neither --format nor the words of --run name a gateway; it is taken for ${label}.`);
   const gatewayPort = words === undefined ? undefined : await freePort();
   const url = options.gateway ?? `http://127.0.0.1:${gatewayPort}/v1`;
-  if (!URL.canParse(url)) throw new RehearsalError(`--gateway must be a URL such as http://127.0.0.1:4000/v1, not ${url}.`);
-  const groups = new Map<string, string>();
-  const weights = new Map<string, number>();
-  let config: unknown;
+  const known: Known = { groups: new Map(), weights: new Map(), config: undefined };
   // A running gateway keeps what its own configuration says.
   const keepsState = options.keepState === true || (words === undefined && gateways[formats.gateway].memory !== undefined);
   const service = await startService(options, url, environment, {
-    ...{ groups, weights, config: () => config },
+    ...{ groups: known.groups, weights: known.weights, config: () => known.config },
     ...(keepsState && { atOnce: 1, keepsState }),
   });
   const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'));
@@ -144,9 +141,7 @@ export async function rehearse(
     const { content, changes } = fileOf(options, text, formats);
     const imported = await importFile(service.client, { content, format: formats.format, group: options.group });
     const configuration = await configure(service, imported, { options, content, changes, formats });
-    for (const [name, group] of configuration.groups) groups.set(name, group);
-    for (const [name, weight] of configuration.weights ?? []) weights.set(name, weight);
-    config = configuration.own;
+    learn(known, configuration);
     const path = join(folder, configuration.filename);
     await writeFile(path, configuration.text);
     const key = `sk-rehearsal-${randomBytes(16).toString('hex')}`;
@@ -176,8 +171,23 @@ export async function rehearse(
   }
 }
 
-/** @throws RehearsalError unless either a program or a running gateway is given */
+/** What the service has to know of a configuration, which is made when the service runs. */
+interface Known {
+  readonly groups: Map<string, string>;
+  readonly weights: Map<string, number>;
+  config: unknown;
+}
+
+function learn(known: Known, { groups, weights = new Map(), own }: Configuration): void {
+  for (const [name, group] of groups) known.groups.set(name, group);
+  for (const [name, weight] of weights) known.weights.set(name, weight);
+  known.config = own;
+}
+
+/** @throws RehearsalError unless either a program or the address of a running gateway is given */
 function requireOneGateway({ gateway, run }: RehearseOptions): void {
+  if (gateway !== undefined && !URL.canParse(gateway))
+    throw new RehearsalError(`--gateway must be a URL such as http://127.0.0.1:4000/v1, not ${gateway}.`);
   if ((run === undefined) === (gateway === undefined))
     throw new RehearsalError('Give either --run, to start a gateway, or --gateway, for a running one.');
 }
