@@ -132,6 +132,10 @@ describe('service-cli', () => {
       .slice(0, 36);
     await output(bench, 'keys', 'delete', id);
     refused(await bench.run(['list', '--api-key', key]), 1, /came from --api-key/);
+    const bound = ['--agent', 'a', '--sees', 'own', '--queue', 'desk', '--queue', 'b', '-q'];
+    const own = (await output(bench, 'keys', 'create', '--name', 'own', ...bound)).trim();
+    const { sees, queues } = (await bench.service.call('GET', '/keys/self', { key: own })).body;
+    assert.deepEqual([sees, queues], ['own', ['desk', 'b']]);
     const tenant = (await output(bench, 'tenants', 'create', '--name', 'Acme', '--tier', 'business', '-q')).trim();
     await output(bench, 'keys', 'create', '--name', 'theirs', '--tenant-id', tenant);
     assert.match(await output(bench, 'tenants', 'keys', tenant), / theirs /);

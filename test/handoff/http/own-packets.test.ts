@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 
 import { tools } from '../../../src/handoff/mcp/tools.ts';
+import { a2aRestRoutes } from '../../../src/handoff/model/a2a.ts';
 import { routes } from '../../../src/handoff/model/api.ts';
 import type { HandoffRoute } from '../../../src/handoff/model/route.ts';
 import type { Route } from '../../../src/kit/route.ts';
@@ -9,7 +10,7 @@ import { a2a, messageOf } from '../../support/a2a.ts';
 import { bodies } from '../../support/bodies.ts';
 import { question, unknownId } from '../../support/life.ts';
 import { mcp } from '../../support/mcp.ts';
-import { newTenant, packetRequest, startService, type TestAnswer, type TestService } from '../../support/service.ts';
+import { newTenant, packetRequest, startOfTests, startService, type TestAnswer, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 import { listenTo, openSocket } from '../../support/streams.ts';
@@ -98,6 +99,10 @@ function waysOf(service: TestService, key: string): [string, Ask][] {
     ['a batch of ends', (id) => call('POST', '/packets/batch/complete', { packet_ids: [id] })],
     ['a list of children', (id) => call('GET', `/packets?parent_packet_id=${id}`)],
     ['the audit log', (id) => call('GET', `/audit?packet_id=${id}`)],
+    [
+      'an answer in the console',
+      (id) => call('POST', `//console/api/v1/packets/${id}/respond`, { response: 'Yes', responded_by: 'insider' }),
+    ],
     ['a claim with an idempotency key', (id) => call('POST', `/packets/${id}/claim`, { agent_id: 'insider' }, idempotent)],
   ];
   const uris = ['', '/brief', '/history'].map((tail): [string, Ask] => [
@@ -133,7 +138,32 @@ function waysOf(service: TestService, key: string): [string, Ask][] {
       ['DeleteTaskPushNotificationConfig', (id) => ({ taskId: id, id: 'mine' })],
     ] as [string, (id: string) => object][]
   ).map(([method, params]): [string, Ask] => [method, (id) => a2a(service, method, params(id), { key, agent: 'insider' })]);
-  return [...byRoute, ...others, ...uris, ...byTool, ...byMethod];
+  const byRest = a2aRestRoutes.map(({ method, route: { method: verb, path } }): [string, Ask] => [
+    `${verb} ${path}`,
+    (id) => {
+      const message = messageOf('Yes', { messageId: 'r', taskId: id });
+      const body = verb !== 'POST' ? undefined : path.endsWith('/pushNotificationConfigs') ? { id: 'mine', ...push } : message;
+      const named = path.replace('{id}', id).replace('{config_id}', 'mine');
+      return call(verb, `/${named}${method === 'ListTasks' ? `?contextId=${id}` : ''}`, body, { 'a2a-version': '1.0' });
+    },
+  ]);
+  // The ids of tasks carry those of packets, and clients can make them.
+  const taskOf = (words: string[]) => ({ taskId: Buffer.from([...words, startOfTests].join(' ')).toString('base64url') });
+  const byTask = ['tasks/get', 'tasks/cancel', 'tasks/update'].flatMap((method): [string, Ask][] =>
+    [
+      ['ask', unknownId],
+      ['wait', 'completed'],
+    ].map(([kind, about]) => [
+      `${method} ${kind}`,
+      (id) => mcp(service, method, { ...taskOf([kind!, id, about!]), inputResponses: {} }, { key, agent: 'insider', tasks: true }),
+    ]),
+  );
+  const listen: [string, Ask] = [
+    'subscriptions/listen',
+    (id) =>
+      mcp(service, 'subscriptions/listen', { notifications: { resourceSubscriptions: [`packet://${id}`] } }, { key, agent: 'insider' }),
+  ];
+  return [...byRoute, ...others, ...uris, ...byTool, ...byMethod, ...byRest, ...byTask, listen];
 }
 
 for (const store of stores) {
@@ -360,35 +390,36 @@ async function nextEvent({ messages }: Awaited<ReturnType<typeof openSocket>>): 
   }
 }
 
-describe('POST /keys with sees', () => {
-  test('needs agents, gives everything but manage, and refuses manage, admin keys, and queues without it [H683]', async (t: TestContext) => {
-    const service = await startService(t);
-    const make = (body: object) => service.call('POST', '/keys', { body: { name: 'k', ...body } });
-    const { body } = await make({ sees: 'own', agents: ['a'] });
-    assert.deepEqual([body.sees, body.queues, body.scopes], ['own', ['a'], ['read', 'work', 'respond']]);
-    for (const [field, request] of [
-      ['agents', { sees: 'own' }],
-      ['scopes', { sees: 'own', agents: ['a'], scopes: ['read', 'manage'] }],
-      ['queues', { agents: ['a'], queues: ['b'] }],
-      ['queues', { sees: 'all', queues: ['b'] }],
-      ['sees', { sees: 'own', admin: true }],
-      ['sees', { sees: 'some' }],
-    ] as const) {
-      const refused = await make(request);
-      assert.deepEqual([refused.status, refused.body.field], [400, field], refused.text);
-    }
-    const all = await make({ sees: 'all' });
-    assert.deepEqual([all.body.sees, all.body.queues], ['all', null]);
-  });
+for (const store of stores)
+  describe(`POST /keys with sees, on ${store.name}`, () => {
+    test('needs agents, gives everything but manage, and refuses manage, admin keys, and queues without it [H683]', async () => {
+      const service = await shareService(store);
+      const make = (body: object) => service.call('POST', '/keys', { body: { name: 'k', ...body } });
+      const { body } = await make({ sees: 'own', agents: ['a'] });
+      assert.deepEqual([body.sees, body.queues, body.scopes], ['own', ['a'], ['read', 'work', 'respond']]);
+      for (const [field, request] of [
+        ['agents', { sees: 'own' }],
+        ['scopes', { sees: 'own', agents: ['a'], scopes: ['read', 'manage'] }],
+        ['queues', { agents: ['a'], queues: ['b'] }],
+        ['queues', { sees: 'all', queues: ['b'] }],
+        ['sees', { sees: 'own', admin: true }],
+        ['sees', { sees: 'some' }],
+      ] as const) {
+        const refused = await make(request);
+        assert.deepEqual([refused.status, refused.body.field], [400, field], refused.text);
+      }
+      const all = await make({ sees: 'all' });
+      assert.deepEqual([all.body.sees, all.body.queues], ['all', null]);
+    });
 
-  test('is kept by the key that replaces it', async (t: TestContext) => {
-    const service = await startService(t);
-    const { key, own, ownId } = await withKeys(service);
-    const rotated = await must(await service.call('POST', `/keys/${ownId}/rotate`, { key }));
-    assert.deepEqual([rotated.sees, rotated.queues], ['own', ['desk']]);
-    const { id } = await must(await service.call('POST', '/packets', { key, body: between('x', 'y') }));
-    for (const one of [own, rotated.key]) assert.equal((await service.call('GET', `/packets/${id}`, { key: one })).status, 404);
-    const self = await must(await service.call('GET', '/keys/self', { key: rotated.key }));
-    assert.deepEqual([self.sees, self.queues], ['own', ['desk']]);
+    test('is kept by the key that replaces it', async () => {
+      const service = await shareService(store);
+      const { key, own, ownId } = await withKeys(service);
+      const rotated = await must(await service.call('POST', `/keys/${ownId}/rotate`, { key }));
+      assert.deepEqual([rotated.sees, rotated.queues], ['own', ['desk']]);
+      const { id } = await must(await service.call('POST', '/packets', { key, body: between('x', 'y') }));
+      for (const one of [own, rotated.key]) assert.equal((await service.call('GET', `/packets/${id}`, { key: one })).status, 404);
+      const self = await must(await service.call('GET', '/keys/self', { key: rotated.key }));
+      assert.deepEqual([self.sees, self.queues], ['own', ['desk']]);
+    });
   });
-});

@@ -139,6 +139,13 @@ for (const store of stores)
       assert.equal((await open(service, path, elis)).status, 403);
       const approve = async (cookie: string) =>
         send(service, path, (await open(service, path, cookie)).text, cookie, { fields: { decision: 'approve' } });
+      const claims = { scope: 'baton:respond', ...mia };
+      const byToken = await service.call('POST', `/packets/${asked.id}/respond`, {
+        key: null,
+        headers: { authorization: `Bearer ${await issuer.token(publicUrl, { claims })}` },
+        body: { decision: 'approve', responded_by: mia.email },
+      });
+      assert.deepEqual([byToken.status, byToken.body.code], [403, 'NOT_AN_APPROVER'], 'a token counts for no policy');
       const first = await approve(mias);
       assert.equal(first.status, 200, first.text);
       const read = async () => (await service.call('GET', `/packets/${asked.id}`)).body;
@@ -183,8 +190,8 @@ for (const store of stores)
       assert.equal((await service.call('GET', `/packets/${asked.id}`)).body.hitl.decision.decision, 'approve');
     });
 
-    test('lets the approval of who signed in stand, which ends with the right of that person [H419]', async (t) => {
-      const { service, issuer } = await start(t, store);
+    test('lets the approval of who signed in stand, also where only such people answer, until that person has no right any more [H419]', async (t) => {
+      const { service, issuer } = await start(t, store, { SERVICE_OIDC_REQUIRED: 'answers' });
       const mias = await cookieOf(service, issuer, mia);
       const { body: key } = await service.call('POST', '/keys', { body: { name: 'a', scopes: ['read', 'work'], agents: ['refunds'] } });
       const ask = async () => {

@@ -300,8 +300,8 @@ describe('A token of the identity provider', () => {
     });
     for (const typ of ['JWT', undefined, 'at+jwt']) {
       const token = await issuer.token('api://baton', { claims: { scope: 'baton:read' }, header: { typ } });
-      assert.equal((await as('GET', '/packets', token)).status, 200, typ);
-      assert.equal((await inMcp(service, token, 'tools/list')).status, 200, typ);
+      assert.equal((await as('GET', '/packets', token)).status, 200, String(typ));
+      assert.equal((await inMcp(service, token, 'tools/list')).status, 200, String(typ));
     }
   });
 
