@@ -4,12 +4,14 @@ import { Cron } from 'croner';
 
 import { cronProblem, isTimeZone, lastTimes, nextTime } from '../../../src/handoff/rules/cron.ts';
 import { runOf } from '../../../src/handoff/rules/schedule.ts';
+import { walksAll } from '../../support/runs.ts';
 
 const year = { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2027-01-01T00:00:00Z') };
 const dayMs = 86_400_000;
 
 /** Zones with daylight saving of an hour and of half an hour, in both hemispheres and the other way round, and one without. */
-const zones = ['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Africa/Casablanca', 'Asia/Kathmandu'] as const;
+const allZones = ['Europe/Berlin', 'Australia/Lord_Howe', 'America/New_York', 'Africa/Casablanca', 'Asia/Kathmandu'] as const;
+const zones = walksAll ? allZones : allZones.slice(0, 2);
 
 const timesBetween = (next: (after: Date) => Date, from: number, to: number): number[] => {
   const times: number[] = [];
@@ -87,7 +89,7 @@ test('the last times up to a moment are the same as going forward, also while th
       for (const change of ['2026-03-29', '2026-10-25', '2026-04-05', '2026-10-04']) {
         const from = Date.parse(`${change}T00:00:00Z`) - 2 * dayMs;
         const all = timesBetween((after) => nextTime({ cron, timezone }, after), from - 30 * dayMs, from + 4 * dayMs);
-        for (let time = from; time < from + 4 * dayMs; time += 10_000_000) {
+        for (let time = from; time < from + 4 * dayMs; time += walksAll ? 10_000_000 : 30_000_000) {
           const expected = all.filter((one) => one <= time).slice(-3);
           const last = lastTimes({ cron, timezone }, new Date(time), 3).map((one) => one.getTime());
           assert.deepEqual(iso(last), iso(expected), `${cron} ${timezone} up to ${new Date(time).toISOString()}`);
