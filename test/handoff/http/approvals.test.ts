@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { describe, test } from 'node:test';
 
 import { a2a } from '../../support/a2a.ts';
@@ -50,7 +51,7 @@ for (const store of stores) {
       const packet = await asked(service, agent);
       assert.equal(packet.status, 'awaiting_human');
       assert.deepEqual([packet.claimed_by.agent_id, packet.hitl.question, packet.hitl.exclude_source], ['refunds', 'Run refund?', true]);
-      assert.match(packet.hitl.action.arguments_digest, /^[0-9a-f]{64}$/);
+      assert.equal(packet.hitl.action.arguments_digest, hash('sha256', '{"amount":500,"order":"ORD-1"}'));
       assert.deepEqual([packet.hitl.approvals, packet.hitl.step], [[], null]);
       assert.equal((await start(service, packet.id, packet.hitl.action.arguments_digest, { key: agent })).body.code, 'NOT_APPROVED');
 
@@ -76,7 +77,11 @@ for (const store of stores) {
         },
       });
       assert.equal(Date.parse(valid_until) - Date.parse(decided_at), 86_400_000);
-      assert.deepEqual([by[0].name, by[0].verified, by[0].method, by[0].decision], ['dana', true, 'key', 'approve']);
+      const { key_id, ...who } = by[0];
+      assert.match(key_id, /^[0-9a-f-]{36}$/);
+      assert.deepEqual(who, { name: 'dana', verified: true, method: 'key', for: null, decision: 'approve', at: decided_at });
+      const { details } = (await historyOf(service, packet.id)).find(({ event_type }) => event_type === 'hitl_responded')!;
+      for (const [name, value] of Object.entries(hitl.decision)) assert.deepEqual(details[name], value, name);
 
       assert.equal((await start(service, packet.id, '0'.repeat(64), { key: agent })).body.code, 'DIGEST_MISMATCH');
       const first = await start(service, packet.id, decision.arguments_digest, { key: agent, headers: { 'Idempotency-Key': 'x' } });
@@ -148,6 +153,67 @@ for (const store of stores) {
       assert.deepEqual([got.status, got.body.id], [200, first.id]);
     });
 
+    test('a packet has all that it was asked with, and ends when it is answered or rejected, with nothing to execute', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['dana']);
+      const parent = await createPacket(service, {});
+      const over = {
+        ...{ agent: { id: 'refunds', name: 'Refunds', framework: 'crewai' }, reason: 'Charged twice', summary: 'A refund is due' },
+        ...{ context: { custom: { case: 7 } }, tags: ['eu'], priority: 'high', responder: 'dana', timeout_seconds: 60 },
+        ...{ on_timeout: 'expire', parent_packet_id: parent.id },
+      };
+      const { metadata, context, hitl, parent_packet_id, claimed_by, id } = await asked(service, agent, {}, over);
+      assert.deepEqual(
+        {
+          agent: { id: metadata.source_agent.id, name: claimed_by.agent_name, framework: claimed_by.framework },
+          ...{ reason: hitl.reason, summary: context.summary, context: { custom: context.custom }, tags: metadata.tags },
+          ...{ priority: metadata.priority, responder: hitl.responder, timeout_seconds: hitl.timeout_seconds },
+          ...{ on_timeout: hitl.on_timeout, parent_packet_id },
+        },
+        over,
+      );
+      const say = (packet: string, body: object) => decide(service, packet, { responded_by: 'dana', ...body }, { key: of.dana! });
+      for (const [body, field] of [
+        [{ decision: 'respond', message: 'x' }, 'decision'],
+        [{ response: 'maybe' }, 'response'],
+        [{ decision: 'approve', arguments: {} }, 'arguments'],
+        [{ decision: 'edit' }, 'arguments'],
+        [{ decision: 'approve', message: 'x' }, 'message'],
+      ] as const) {
+        const answer = await say(id, body);
+        assert.deepEqual([answer.status, answer.body.field], [400, field], JSON.stringify(body));
+      }
+      const { id: other } = await asked(service, agent, { call_id: 'other', decisions: ['respond'] });
+      assert.equal((await say(other, { decision: 'respond' })).body.field, 'message');
+      assert.equal((await say(other, { decision: 'approve' })).body.field, 'decision');
+      for (const [packet, word] of [
+        [id, 'reject'],
+        [other, 'respond'],
+      ] as const) {
+        const { status, body } = await say(packet, { decision: word, message: 'No' });
+        assert.deepEqual([status, body.status, body.hitl.decision.decision, body.hitl.decision.message], [200, 'completed', word, 'No']);
+        const none = await start(service, packet, body.hitl.decision.arguments_digest, { key: agent });
+        assert.deepEqual([none.status, none.body.code], [409, 'NOT_APPROVED']);
+      }
+    });
+
+    test('an execution in a leased packet needs the token of the lease', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['dana']);
+      const source = { id: 'refunds', name: 'R', framework: 'x' };
+      const { id } = await createPacket(service, { metadata: { source_agent: source, target_agent: source } }, agent);
+      const claim = { agent_id: 'refunds', agent_name: 'R', lease_seconds: 600 };
+      const { token } = (await service.call('POST', `/packets/${id}/claim`, { body: claim, key: agent })).body.lease;
+      const leased = { key: agent, headers: { 'X-Lease-Token': token } };
+      const { hitl } = (await service.call('POST', `/packets/${id}/questions`, { body: { action }, ...leased })).body;
+      assert.equal((await decide(service, id, { decision: 'approve', responded_by: 'dana' }, { key: of.dana! })).status, 200);
+      const end = (options: CallOptions) => service.call('PATCH', `/packets/${id}/execution`, { body: { status: 'failed' }, ...options });
+      assert.equal((await start(service, id, hitl.action.arguments_digest, { key: agent })).body.code, 'LEASE_LOST');
+      assert.equal((await start(service, id, hitl.action.arguments_digest, leased)).status, 201);
+      assert.equal((await end({ key: agent })).body.code, 'LEASE_LOST');
+      assert.deepEqual([(await end(leased)).status, (await service.call('GET', `/packets/${id}`)).body.status], [200, 'claimed']);
+    });
+
     test('of fifty concurrent starts one gets 201', async () => {
       const service = await shareService(store);
       const { agent, of } = await keysOf(service, ['dana']);
@@ -204,6 +270,81 @@ for (const store of stores) {
         200,
         'no policy forbids it',
       );
+    });
+
+    test('a delegate answers in the place of who is away, and each person counts once over all steps', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['ann', 'bob', 'cyd']);
+      const at = (seconds: number) => new Date(service.clock.read().getTime() + seconds * 1000).toISOString();
+      await put(service, '/delegations/ann', { to: 'cyd', from: at(60), until: at(120) });
+      await put(service, '/policies/two', { rules: [{ then: { ask: [{ from: ['ann'] }, { from: ['ann', 'cyd', 'bob'] }] } }] });
+      const { id } = await asked(service, agent);
+      const approve = async (name: string) => {
+        const { status, body } = await decide(service, id, { decision: 'approve', responded_by: name }, { key: of[name]! });
+        return status === 200 ? (body.hitl.step?.index ?? body.status) : body.code;
+      };
+      assert.equal(await approve('cyd'), 'NOT_AN_APPROVER', 'not yet');
+      service.clock.turn(60);
+      assert.equal(await approve('cyd'), 2);
+      const given = (await historyOf(service, id)).at(-1)!;
+      assert.deepEqual([given.event_type, given.actor, given.details.for], ['approval_given', 'human:cyd', 'ann']);
+      assert.equal(await approve('cyd'), 'ALREADY_APPROVED');
+      assert.equal(await approve('ann'), 'ALREADY_APPROVED', 'together once');
+      assert.equal(await approve('bob'), 'claimed');
+      const { by } = (await service.call('GET', `/packets/${id}`)).body.hitl.decision;
+      assert.deepEqual(
+        by.map((one: Record<string, unknown>) => [one.name, one.for]),
+        [
+          ['cyd', 'ann'],
+          ['bob', null],
+        ],
+      );
+      service.clock.turn(60);
+      const { id: late } = await asked(service, agent, { call_id: 'late' });
+      assert.equal((await decide(service, late, { decision: 'approve', responded_by: 'cyd' }, { key: of.cyd! })).status, 403, 'it is over');
+    });
+
+    test('a step goes on to the next by its time, and the time of the question ends it whatever its step [H556]', async () => {
+      const service = await shareService(store);
+      const { agent } = await keysOf(service, []);
+      const first = { from: ['ann'], timeout_seconds: 60, on_timeout: 'next' };
+      await put(service, '/policies/late', {
+        rules: [{ then: { ask: [first, { from: ['cfo'], timeout_seconds: 600, on_timeout: 'reject' }] } }],
+      });
+      const { body: channel } = await service.call('POST', '/channels', {
+        body: { kind: 'slack', target: 'https://hooks.slack.com/services/x', responder: 'cfo' },
+      });
+      const { id, hitl } = await asked(service, agent, {}, { timeout_seconds: 120, on_timeout: 'expire' });
+      service.clock.turn(60);
+      await service.handoff.runOnce.sweep();
+      const { step } = (await service.call('GET', `/packets/${id}`)).body.hitl;
+      assert.deepEqual([step.index, step.from, step.changes_at], [2, ['cfo'], hitl.expires_at], 'the question ends before the step');
+      assert.equal((await service.call('GET', `/channels/${channel.id}/deliveries`)).body.length, 1, 'who is asked now is told');
+      service.clock.turn(60);
+      await service.handoff.runOnce.sweep();
+      const { status, hitl: ended } = (await service.call('GET', `/packets/${id}`)).body;
+      assert.deepEqual([status, ended.decision ?? null], ['expired', null]);
+    });
+
+    test('a rule decides about an action on every way to ask, and about no other question', async () => {
+      const service = await shareService(store);
+      const { agent } = await keysOf(service, []);
+      await put(service, '/policies/all', { rules: [{ then: { reject: 'never' } }] });
+      await put(service, '/policies/tried', { order: -1, mode: 'shadow', rules: [{ then: { ask: [{ from: ['ann'] }] } }] });
+      const source = { id: 'refunds', name: 'R', framework: 'x' };
+      const made = () => createPacket(service, { metadata: { source_agent: source, target_agent: source } }, agent);
+      const [byPatch, byQuestion, plain] = [await made(), await made(), await made()];
+      const post = (id: string, body: object) => service.call('POST', `/packets/${id}/questions`, { body, key: agent });
+      const patched = await service.call('PATCH', `/packets/${byPatch.id}`, {
+        body: { status: 'awaiting_human', hitl: { action } },
+        key: agent,
+      });
+      for (const { body } of [patched, await post(byQuestion.id, { action })]) {
+        assert.deepEqual([body.hitl.response, body.hitl.decision.message, body.hitl.decision.policy.name], ['reject', 'never', 'all']);
+        assert.deepEqual(body.hitl.shadow, [{ policy: 'tried', version: 1, rule: 1, then: { ask: [{ from: ['ann'] }] } }]);
+        assert.equal((await historyOf(service, body.id)).at(-1)!.actor, 'policy:all@1');
+      }
+      assert.equal((await post(plain.id, { question: 'Which?' })).body.status, 'awaiting_human');
     });
 
     test('an edit is judged with all else as it was asked, and counts only where the new first step asks the editor [H429, H432]', async () => {
@@ -301,8 +442,10 @@ for (const store of stores) {
       const { id, hitl } = await asked(service, agent);
       assert.deepEqual(hitl.step, { index: 1, of: 2, count: 2, given: 0, from: ['group:finance'], changes_at: null });
       const approve = (name: string) => decide(service, id, { decision: 'approve', responded_by: name }, { key: of[name]! });
-      const stranger = await approve('eve');
-      assert.deepEqual([stranger.status, stranger.body.code], [403, 'NOT_AN_APPROVER']);
+      for (const decision of ['approve', 'reject']) {
+        const stranger = await decide(service, id, { decision, responded_by: 'eve' }, { key: of.eve! });
+        assert.deepEqual([stranger.status, stranger.body.code, stranger.body.from], [403, 'NOT_AN_APPROVER', ['group:finance']]);
+      }
       const { body: nameless } = await service.call('POST', '/keys', { body: { name: 'nameless', scopes: ['respond'] } });
       const typed = await decide(service, id, { decision: 'approve', responded_by: 'ann' }, { key: nameless.key });
       assert.deepEqual([typed.status, typed.body.code], [403, 'NOT_AN_APPROVER'], 'a typed name never counts');
@@ -391,6 +534,11 @@ for (const store of stores) {
       assert.equal(left.hitl.step.given, 1);
       assert.equal((await service.call('DELETE', `/standing-approvals/${standing}`, { key: of.ann! })).status, 204);
       assert.equal((await service.call('DELETE', `/standing-approvals/${standing}`)).status, 404);
+      const standings = await listed();
+      const { key: manager } = (await service.call('POST', '/keys', { body: { name: 'm', scopes: ['manage'] } })).body;
+      for (const { id } of standings)
+        assert.equal((await service.call('DELETE', `/standing-approvals/${id}`, { key: manager })).status, 204);
+      assert.deepEqual([standings.length > 0, await listed()], [true, []], 'or with manage');
       assert.equal((await asked(service, agent, { call_id: 'l' })).hitl.step.given, 0);
       const again = await asked(service, agent, { call_id: 'm', tool: 'pay' });
       await service.call('DELETE', '/policies/refunds');
@@ -579,12 +727,13 @@ for (const store of stores) {
       await put(service, '/policies/refunds', {
         rules: [{ when, then: { approve: 'small' } }, { then: { ask: [{ from: ['group:finance'], count: 2 }] } }],
       });
-      const schema = { properties: { amount: { type: 'number' } }, required: ['amount'] };
+      const schema = { properties: { amount: { type: 'number' }, order: { type: 'string' } }, required: ['amount'] };
       const { id, hitl } = await asked(service, agent, { schema });
       const say = (name: string, body: object) => decide(service, id, { responded_by: name, ...body }, { key: of[name]! });
       assert.equal((await say('ann', { decision: 'approve' })).status, 200);
-      const wrong = await say('bob', { decision: 'edit', arguments: { amount: 'much' } });
-      assert.deepEqual([wrong.status, wrong.body.field], [400, 'arguments.amount']);
+      const wrong = await say('bob', { decision: 'edit', arguments: { amount: 'much', order: 7 } });
+      assert.equal(wrong.status, 400);
+      assert.deepEqual(wrong.body.errors.map(({ field }: { field: string }) => field).sort(), ['arguments.amount', 'arguments.order']);
       const edited = await say('bob', { decision: 'edit', arguments: { amount: 400 }, digest: hitl.digest });
       assert.equal(edited.status, 200, edited.text);
       assert.deepEqual(
@@ -604,6 +753,7 @@ for (const store of stores) {
       assert.equal(done.body.status, 'claimed', done.text);
       const { decision, arguments: approved, by } = done.body.hitl.decision;
       assert.deepEqual([decision, approved, by.length], ['edit', { amount: 400 }, 2]);
+      assert.equal((await start(service, id, hitl.action.arguments_digest, { key: agent })).body.code, 'DIGEST_MISMATCH', 'as proposed');
       assert.deepEqual(done.body.hitl.action.arguments, action.arguments, 'what was asked stays');
 
       const second = await asked(service, agent, { call_id: 'second' });
@@ -696,14 +846,15 @@ for (const store of stores) {
         .body;
       const { result } = (await a2a(service, 'GetTask', { id }, { key })).body;
       assert.equal(result.status.message.parts[1].data.action.tool, 'refund');
-      const data = { decision: 'edit', arguments: { amount: 5 } };
-      const sent = await a2a(
-        service,
-        'SendMessage',
-        { message: { messageId: 'm', role: 'ROLE_USER', taskId: id, parts: [{ data }] }, configuration: { returnImmediately: true } },
-        { key },
-      );
-      assert.equal(sent.status, 200, sent.text);
+      const decideBy = async (taskId: string, data: object) => {
+        const message = { messageId: taskId, role: 'ROLE_USER', taskId, parts: [{ data }] };
+        const sent = await a2a(service, 'SendMessage', { message, configuration: { returnImmediately: true } }, { key });
+        assert.equal(sent.status, 200, sent.text);
+      };
+      const { id: other } = await asked(service, agent, { call_id: 'other' });
+      await decideBy(other, { decision: 'reject', message: 'Too much' });
+      assert.equal((await service.call('GET', `/packets/${other}`)).body.hitl.decision.message, 'Too much');
+      await decideBy(id, { decision: 'edit', arguments: { amount: 5 } });
       const { hitl } = (await service.call('GET', `/packets/${id}`)).body;
       assert.deepEqual([hitl.decision.decision, hitl.decision.arguments, hitl.responded_by], ['edit', { amount: 5 }, 'dana']);
     });
@@ -739,13 +890,19 @@ for (const store of stores) {
         [{ arguments_digest: '0'.repeat(64) }, 'action.arguments_digest'],
         [{ schema: { properties: { amount: { type: 'string' } } } }, 'action.arguments.amount'],
         [{ schema: { nope: 1 } }, 'action.schema.nope'],
+        [{ tool: 'x'.repeat(257) }, 'action.tool'],
       ] as const) {
         const answer = await ask(service, requestFor(more), { key: agent });
         assert.deepEqual([answer.status, answer.body.field], [400, field], answer.text);
       }
+      const full = [{ text: 'x'.repeat(64 * 1024 - 11) }, JSON.parse(`${'{"a":'.repeat(31)}{}${'}'.repeat(31)}`)];
+      for (const [index, given] of full.entries())
+        await asked(service, agent, { arguments: given, call_id: `full ${index}`, tool: 'x'.repeat(256) });
       const { id } = await createPacket(service, {});
-      const beside = await service.call('POST', `/packets/${id}/questions`, { body: { action, options: ['a'] } });
-      assert.deepEqual([beside.status, beside.body.field], [400, 'options']);
+      for (const [field, value] of Object.entries({ options: ['a'], schema: { type: 'object', properties: { a: { type: 'string' } } } })) {
+        const beside = await service.call('POST', `/packets/${id}/questions`, { body: { action, [field]: value } });
+        assert.deepEqual([beside.status, beside.body.field], [400, field]);
+      }
       // Named as the body of each way has it.
       const unsound = { ...action, schema: { properties: { amount: { type: 'string' } } } };
       const inQuestion = await service.call('POST', `/packets/${id}/questions`, { body: { action: unsound } });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { walk } from '../../support/pages.ts';
-import { type CallOptions, newTenant, startService, type TestService } from '../../support/service.ts';
+import { type CallOptions, newTenant, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores } from '../../support/stores.ts';
 
@@ -110,13 +110,16 @@ for (const store of stores) {
       assert.deepEqual(await faultsOf([{ then: { ask: [{ from: ['a'], timeout_seconds: 5, on_timeout: 'next' }] } }]), [
         'rules.0.then.ask.0.on_timeout',
       ]);
-      assert.deepEqual(await faultsOf([]), ['rules']);
+      for (const length of [0, 51]) assert.deepEqual(await faultsOf(Array.from({ length }, () => ({ then: ask }))), ['rules']);
       for (const then of [
         {},
         { approve: 'x', reject: 'y' },
         { ask: [] },
         { ask: [{ from: [] }] },
         { ask: Array.from({ length: 6 }, () => ({ from: ['a'] })) },
+        { ask: [{ from: ['a'], count: 0 }] },
+        { ask: [{ from: ['a'], count: 11 }] },
+        { ask: [{ from: ['a'], escalate: Array.from({ length: 6 }, () => ({ after_seconds: 1, to: ['b'] })) }] },
       ])
         assert.match((await faultsOf([{ then }]))[0], /^rules\.0\.then/, JSON.stringify(then));
       const large = { description: 'x', rules: [{ when: { description: 'x'.repeat(65_000) }, then: ask }] };
@@ -153,6 +156,35 @@ for (const store of stores) {
       assert.equal((await tried(service, ofTry(30))).policy, 'refunds', 'a policy in shadow decides nothing');
       await service.call('DELETE', '/policies/refunds');
       assert.equal((await tried(service, ofTry(30))).policy, null);
+      // Each part of what is judged, and of two policies of one order the first by name.
+      const subject = {
+        agent: 'a',
+        framework: 'x',
+        tags: ['eu'],
+        priority: 'high',
+        custom: { case: 7 },
+        action: { tool: 't', arguments: { n: 1 } },
+      };
+      const parts = { tool: 't', arguments: { n: 1 }, agent: 'a', framework: 'x', tags: ['eu'], priority: 'high', custom: { case: 7 } };
+      for (const [name, value] of Object.entries(parts)) {
+        const rules = [{ when: { properties: { [name]: { const: value } }, required: [name] }, then: { reject: name } }];
+        await put(service, '/policies/b', { rules });
+        assert.deepEqual((await tried(service, subject)).then, { reject: name });
+        const { rule } = await tried(service, { agent: 'other', action: { tool: 'other', arguments: {} } });
+        assert.equal(rule, null, name);
+      }
+      await put(service, '/policies/a', { rules: [{ then: { reject: 'first' } }] });
+      assert.equal((await tried(service, subject)).policy, 'a');
+      assert.equal((await service.call('GET', '/packets?limit=1')).body.total, 0, 'nothing is written');
+    });
+
+    test('a tenant has at most 100 policies', async () => {
+      const service = await shareService(store);
+      const policy = { rules: [{ then: { reject: 'no' } }] };
+      await Promise.all(Array.from({ length: 100 }, (_, index) => put(service, `/policies/p${index}`, policy)));
+      const { status, body } = await put(service, '/policies/more', policy);
+      assert.deepEqual([status, body.detail], [409, 'The tenant has 100 policies, the maximum; remove one first.']);
+      assert.equal((await put(service, '/policies/p7', { ...policy, order: 1 })).status, 200, 'those that exist may change');
     });
 
     test('an action that takes too many steps to check is rejected, never passed on to a later rule [H550]', async () => {
@@ -172,6 +204,10 @@ for (const store of stores) {
       assert.deepEqual([first.status, first.body.members], [201, ['dana ', 'eli']]);
       assert.equal((await put(service, '/groups/idp:finance', { members: [] })).status, 400);
       assert.equal((await put(service, '/groups/finance', { members: ['group:support'] })).body.field, 'members.0');
+      const many = Array.from({ length: 1001 }, (_, index) => `p${index}`);
+      assert.equal((await put(service, '/groups/many', { members: many })).body.field, 'members');
+      assert.equal((await put(service, '/groups/many', { members: many.slice(1) })).body.members.length, 1000);
+      assert.equal((await service.call('DELETE', '/groups/many')).status, 204);
       assert.equal((await put(service, '/groups/finance', { members: [] })).body.version, 2);
       for (const name of ['a', 'b']) await put(service, `/groups/${name}`, { members: [] });
       const pages = await walk(async (query) => (await service.call('GET', `/groups?${query}`)).body, 'limit=2');
@@ -225,12 +261,3 @@ for (const store of stores) {
     });
   });
 }
-
-test('a tenant has at most 100 policies', async (t) => {
-  const service = await startService(t, { store: stores[0]! });
-  const policy = { rules: [{ then: { reject: 'no' } }] };
-  await Promise.all(Array.from({ length: 100 }, (_, index) => put(service, `/policies/p${index}`, policy)));
-  const { status, body } = await put(service, '/policies/more', policy);
-  assert.deepEqual([status, body.detail], [409, 'The tenant has 100 policies, the maximum; remove one first.']);
-  assert.equal((await put(service, '/policies/p7', { ...policy, order: 1 })).status, 200, 'those that exist may change');
-});
