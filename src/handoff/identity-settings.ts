@@ -130,7 +130,7 @@ export const identitySettings = {
   sessionKey: {
     variable: 'SERVICE_SESSION_KEY',
     fallback: undefined,
-    help: "The key that encrypts the provider's tokens of sessions: 32 bytes in base64. If not set, the first start makes one and stores it in the database.",
+    help: "The key that encrypts the provider's tokens of sessions: 32 bytes in base64. If not set, the first start makes one and stores it in the database. With another key, all sessions end.",
     parse: checked((value) => (Buffer.from(value, 'base64').length === 32 ? undefined : '32 bytes in base64')),
   },
 } as const satisfies SettingsTable;

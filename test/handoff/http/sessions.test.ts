@@ -170,6 +170,9 @@ describe('A person who signs in', () => {
       }
       clock.turn(3);
       assert.equal((await call('GET', '/keys/self')).status, 401, 'after an hour');
+      const idle = asPerson(service, cookiesOf(await signIn(service, issuer, claims)));
+      clock.turn(20 * 60);
+      assert.equal((await idle('GET', '/keys/self')).status, 401, 'after twenty minutes without a request');
       await make();
       await refused(/Several tenants are called &quot;Acme&quot;/);
     });
@@ -193,6 +196,23 @@ describe('A person who signs in', () => {
       const byMia = await mia('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'mia@example.com' } });
       assert.equal(byMia.status, 200, byMia.text);
     });
+
+  test('has the budget of one key in the tenant, with all sessions', async (t) => {
+    const { service, issuer } = await start(t, { settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '2' } });
+    const cookies = [cookiesOf(await signIn(service, issuer)), cookiesOf(await signIn(service, issuer))];
+    const answers = [];
+    for (const cookie of [...cookies, ...cookies]) answers.push(await asPerson(service, cookie)('GET', '/packets'));
+    assert.deepEqual(
+      answers.map(({ status, headers }) => [status, headers['x-ratelimit-remaining'], headers['x-ratelimit-tier']]),
+      [
+        [200, '1', 'business'],
+        [200, '0', 'business'],
+        [429, '0', 'business'],
+        [429, '0', 'business'],
+      ],
+    );
+    assert.equal((await service.call('GET', '/packets')).status, 200, 'a key has its own');
+  });
 
   test('writes only from a page of the service, and where a key is sent, the key decides [H510]', async (t) => {
     const { service, issuer } = await start(t);
