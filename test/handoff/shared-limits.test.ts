@@ -4,11 +4,11 @@ import { describe, type TestContext, test } from 'node:test';
 import { createClient } from '@redis/client';
 import pino from 'pino';
 import { createRedisLink } from '../../src/handoff/live/redis.ts';
-import { openEmptyDatabase } from '../support/databases.ts';
 import { openInstances } from '../support/instances.ts';
 import { listenFor } from '../support/listen.ts';
 import { createRedis, skipWithoutRedis, type TestRedis } from '../support/redis.ts';
 import { type ServiceOptions, startService, TestClock, type TestService } from '../support/service.ts';
+import { onDisk, postgresql } from '../support/stores.ts';
 
 describe('limits that instances share through Redis', { skip: skipWithoutRedis }, () => {
   test('60 per minute over three instances means exactly 60 [H228]', async (t) => {
@@ -56,13 +56,15 @@ describe('limits that instances share through Redis', { skip: skipWithoutRedis }
     assert.equal(passed(await Promise.all(instances.map(list))), 2);
   });
 
-  test('two deployments on one Redis share no limit [H443]', async (t) => {
+  test('two deployments on one Redis share no limit, whatever database each has [H443]', async (t) => {
     const redis = await createRedis();
     await redis.start();
     t.after(() => redis.stop());
-    for (let deployment = 0; deployment < 2; deployment += 1) {
-      const { start } = await openInstances(t, openEmptyDatabase);
-      const service = await start({ SERVICE_HOURLY_QUOTA_BUSINESS: '2', SERVICE_REDIS_URL: redis.url });
+    for (const store of [onDisk, onDisk, postgresql, postgresql]) {
+      const { url, drop } = await store.open();
+      t.after(drop);
+      const settings = { SERVICE_HOURLY_QUOTA_BUSINESS: '2', SERVICE_REDIS_URL: redis.url };
+      const service = await startService(t, { databaseUrl: url, settings });
       await service.handoff.start();
       const statuses = [];
       for (let request = 0; request < 3; request += 1) statuses.push((await list(service)).status);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { maxCooldownSeconds, maxTimeoutMs } from '../../../src/fallback/model/chain.ts';
 import type { Finding } from '../../../src/fallback/model/finding.ts';
 import { shareFallback } from '../../support/fallback.ts';
 
@@ -9,6 +10,8 @@ const huge = 1_000_000_000;
 const wrong = [-1, 1.5, '3', true];
 
 const model = (litellm_params: object = {}) => ({ model_name: 'main', litellm_params: { model: 'openai/gpt-4o', ...litellm_params } });
+
+const breaker = (cb_config: object) => ({ strategy: { mode: 'fallback' }, targets: [{ provider: 'openai', cb_config }] });
 
 /** Files by the field of theirs that has a number, each with the number. */
 const counts: Readonly<Record<string, readonly [format: string, fileOf: (value: unknown) => object]>> = {
@@ -32,6 +35,13 @@ const counts: Readonly<Record<string, readonly [format: string, fileOf: (value: 
     'portkey',
     (max_tokens) => ({ strategy: { mode: 'fallback' }, targets: [{ provider: 'openai', override_params: { max_tokens } }] }),
   ],
+  allowed_fails: ['litellm', (allowed_fails) => ({ model_list: [model()], router_settings: { allowed_fails } })],
+  'allowed_fails_policy.TimeoutErrorAllowedFails': [
+    'litellm',
+    (TimeoutErrorAllowedFails) => ({ model_list: [model()], router_settings: { allowed_fails_policy: { TimeoutErrorAllowedFails } } }),
+  ],
+  'targets.0.cb_config.failure_threshold': ['portkey', (failure_threshold) => breaker({ failure_threshold })],
+  'targets.0.cb_config.cooldown_interval': ['portkey', (cooldown_interval) => breaker({ cooldown_interval })],
   'targets.0.retry.attempts': [
     'portkey',
     (attempts) => ({ strategy: { mode: 'fallback' }, targets: [{ provider: 'openai', retry: { attempts } }] }),
@@ -56,6 +66,29 @@ describe('A number of an imported file', () => {
       }
     });
   }
+
+  test('of seconds or of an order is taken as far as a chain goes [F101]', async () => {
+    const service = await shareFallback();
+    const chainOf = async (settings: object, params: object = {}) => {
+      const content = {
+        model_list: [model({ order: 1, ...params }), model({ model: 'openai/gpt-4o-mini', order: 2 })],
+        router_settings: settings,
+      };
+      const { status, body, text } = await service.call('POST', '/import?format=litellm&dry_run=true', { body: { content } });
+      assert.equal(status, 200, text);
+      return body.chain;
+    };
+    const [first] = (await chainOf({}, { timeout: huge })).providers;
+    assert.equal(first.timeout_ms, maxTimeoutMs);
+    const waits = await chainOf({ retry_after: huge, num_retries: 1 });
+    assert.match(JSON.stringify(waits), new RegExp(`"wait_ms":${maxTimeoutMs}\\b`));
+    const cooled = await chainOf({ allowed_fails: 5, cooldown_time: huge });
+    assert.equal(cooled.cooldown.seconds, maxCooldownSeconds);
+    const usual = await chainOf({}, { weight: 1 });
+    assert.deepEqual(await chainOf({}, { weight: huge }), usual);
+    const namesOf = ({ providers }: { providers: { name: string }[] }) => providers.map(({ name }) => name);
+    assert.deepEqual(namesOf(await chainOf({}, { order: huge })), namesOf(usual).toReversed());
+  });
 
   test('a price beyond that of a chain is refused by its name [F101]', async () => {
     const service = await shareFallback();

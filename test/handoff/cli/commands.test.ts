@@ -465,6 +465,28 @@ context:
     );
   });
 
+  test('every name of a file, also one that a name of another line is read as by JSON.parse', async (t) => {
+    const bench = await startCliBench(t);
+    const json = JSON.stringify(packetRequest());
+    const customs = ['{"x":1,"\\\\":2}', '{"x":1,"\\"":2}'];
+    writeFileSync(
+      join(bench.home, 'p.jsonl'),
+      customs.map((custom) => json.replace('"context":{', `"context":{"custom":${custom},`)).join('\n'),
+    );
+    const { stdout } = await bench.run(['create', '-f', join(bench.home, 'p.jsonl'), '-q']);
+    const created = await Promise.all(
+      stdout
+        .trim()
+        .split('\n')
+        .map((id) => bench.service.call('GET', `/packets/${id}`)),
+    );
+    // A test reads bodies by JSON.parse.
+    assert.deepEqual(
+      created.map(({ text }) => /"custom":(\{.*?\})/.exec(text)?.[1]),
+      customs,
+    );
+  });
+
   test('a file with a byte order mark as one without [H420]', async (t) => {
     const bench = await startCliBench(t);
     const json = JSON.stringify(packetRequest());

@@ -390,6 +390,11 @@ for (const store of stores) {
         const { status, body } = await service.call('POST', '//a2a', { headers: { 'a2a-version': '1.0' }, body: message });
         assert.deepEqual([status, body.id, body.error.code], [200, null, code], JSON.stringify(message));
       }
+      for (const raw of ['', '{']) {
+        const headers = { 'a2a-version': '1.0', 'content-type': 'application/json' };
+        const { status, body } = await service.call('POST', '//a2a', { raw, headers });
+        assert.deepEqual([status, body.id, body.error.code], [400, null, -32700], raw);
+      }
       for (const version of ['0.3', null]) assert.equal((await a2a(service, 'GetTask', { id }, { version })).body.error?.code, -32009);
     });
 

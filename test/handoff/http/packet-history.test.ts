@@ -8,8 +8,9 @@ import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { claimant, happenings, historyOf, packetIn, question } from '../../support/life.ts';
 import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
+import { recordStatements } from '../../support/statements.ts';
 import { numbersTo } from '../../support/store.ts';
-import { stores, storesOfSeveral } from '../../support/stores.ts';
+import { postgresql, stores, storesOfSeveral } from '../../support/stores.ts';
 
 const silences = new URL('../../../docs/silences-handoff.md', import.meta.url);
 
@@ -20,6 +21,16 @@ async function kinds(service: TestService): Promise<string[]> {
   const ofPackets = body.entries.filter(({ resource }: { resource: string }) => resource === 'packet');
   return [...new Set<string>(ofPackets.map(({ action }: { action: string }) => action))].sort();
 }
+
+test('GET /packets/{id}/history reads no content of its packet', async (t) => {
+  const service = await startService(t, { store: postgresql });
+  const { id } = await createPacket(service);
+  const statements = recordStatements(t, 'select');
+  assert.equal((await service.call('GET', `/packets/${id}/history`)).status, 200);
+  const ofPacket = statements.filter(({ text, values }) => text.includes('"packets"') && values.includes(id));
+  assert.ok(ofPacket.length > 0);
+  for (const { text } of ofPacket) assert.doesNotMatch(text, /contents/);
+});
 
 for (const store of stores) {
   describe(`GET /packets/{id}/history on ${store.name}`, () => {

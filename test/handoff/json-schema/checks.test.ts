@@ -44,6 +44,9 @@ describe('Checks of schemas of callers', () => {
       const { ranOut } = await checks.check(slow);
       assert.ok(ranOut);
       assert.ok(turn() > 100, `the event loop turned ${turn()} times`);
+      const before = turn();
+      assert.deepEqual(await checks.faultsOf(1, { properties: object(499, (index) => [`p${index}`, {}]) }), []);
+      assert.ok(turn() - before > 100, `the event loop turned ${turn() - before} times while a schema was compiled`);
     });
   });
 

@@ -3,10 +3,12 @@ import { linkSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 
+import { systemClock } from '../../../src/kit/clock.ts';
 import { backUp } from '../../../src/kit/sql/backup.ts';
 import { openDatabase } from '../../../src/kit/sql/database.ts';
 import { exportTo } from '../../../src/kit/sql/export.ts';
 import { holdFile } from '../../../src/kit/sql/file-lock.ts';
+import { importFrom } from '../../../src/kit/sql/import.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { startProgram } from '../../support/program.ts';
 
@@ -75,6 +77,8 @@ test('a file with a hard link is refused by either name [H440]', async (t) => {
     await assert.rejects(holdFile(name, schema, { waitMs: 0 }), refused);
     await assert.rejects(backUp(name, `${path}.copy`), refused);
     await assert.rejects(exportTo(`${path}.jsonl`, { databaseUrl: name, moved: schema, onProgress: () => undefined }), refused);
+    const parts = { databaseUrl: name, moved: schema, clock: systemClock, onProgress: () => undefined };
+    await assert.rejects(importFrom(`${path}.jsonl`, parts), refused);
     assert.throws(() => openDatabase(name), refused);
   }
 });
