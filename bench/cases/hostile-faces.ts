@@ -16,7 +16,7 @@ const guarded = 2;
 const megabyte = 1024 * 1024;
 
 /** The most that others may wait, and the most that the memory of the service may rise. */
-const maxMs = 250;
+export const maxMs = 250;
 const maxRiseMb = 400;
 
 /** What one tenant can do by MCP, A2A, answer links and channels, and how long others then wait, on both databases. */

@@ -7,7 +7,7 @@ import type { LoadRequest } from '../load.ts';
 import { besides, requireGood } from '../rounds.ts';
 import { headers, jsonHeaders, type MeasuredService, type Run, withPostgres } from '../run.ts';
 import { Tenant } from '../tenant.ts';
-import { hostileFaces } from './hostile-faces.ts';
+import { hostileFaces, maxMs } from './hostile-faces.ts';
 import { hostileReceivers } from './hostile-receivers.ts';
 
 /** Requests per second of the other tenant, an easy load for both databases. */
@@ -50,7 +50,7 @@ async function besideHostile(run: Run, databaseUrl: string, database: string): P
   };
   for (const [name, write] of Object.entries(largeWrites)) {
     const figure = { name: `${database}: p99 of creates beside ${name}`, requests: others.creates!, rate: othersPerSecond.creates! / 5 };
-    await beside(run, service, figure, () => writeLarge(target, write).stop);
+    await beside(run, service, { ...figure, maxMs }, () => writeLarge(target, write).stop);
   }
   let peak = 0;
   for (const [name, requests] of Object.entries(others)) {
@@ -75,17 +75,20 @@ async function besideHostile(run: Run, databaseUrl: string, database: string): P
   await service.stop();
 }
 
-/** Reports the p99 of others' requests, at so many per second, beside an attack, which `start` starts and returns how to stop. */
+/** Reports the p99 of others' requests, at so many per second and of at most `maxMs`, beside an attack, which `start` starts and returns how to stop. */
 async function beside(
   run: Run,
   { url }: MeasuredService,
-  { name, requests, rate }: { name: string; requests: LoadRequest[]; rate: number },
+  { name, requests, rate, maxMs: most }: { name: string; requests: LoadRequest[]; rate: number; maxMs?: number },
   start: () => () => Promise<unknown>,
 ): Promise<void> {
   const measure = async () => ({
     [name]: requireGood(await run.load({ url, connections: 20, requests, seconds: Math.max(4, run.seconds), rate })),
   });
-  for (const figure of await besides(run.rounds, measure, start)) run.report(figure);
+  for (const figure of await besides(run.rounds, measure, start)) {
+    run.report(figure);
+    if (most !== undefined) run.report({ name: `${figure.name}, ms`, value: figure.p99!, target: { better: 'less', required: most } });
+  }
 }
 
 /** Creates a tenant with packets that make its requests expensive; returns its key, and the id of an event before theirs. */
