@@ -70,6 +70,33 @@ describe("LiteLLM's proxy, started by rehearse, does what the import of its file
     });
   }
 
+  const outage = (...more: string[]) => ['--rate', '60', '--outage', ...more, '--run', litellm];
+  const deployment = (model_name: string, name = model_name) => ({
+    model_name,
+    litellm_params: { model: `openai/${name}`, api_key: 'k', timeout: 5 },
+    model_info: { display_name: name },
+  });
+  const settings = { num_retries: 0, fallbacks: [{ a: ['b'] }] };
+  const limited = { ...settings, allowed_fails: 0, cooldown_time: 6 };
+  const outages: [string, object, readonly number[]][] = [
+    ['a model that is alone', { model_list: [deployment('a'), deployment('b')], router_settings: limited }, [0]],
+    ['a group of two', { model_list: [deployment('a', 'a1'), deployment('a', 'a2'), deployment('b')], router_settings: limited }, [0]],
+    // Its own rules are no cool-down of a chain, which the import says.
+    ['cool-downs by its own rules', { model_list: [deployment('a'), deployment('b')], router_settings: settings }, [0, 3]],
+  ];
+  for (const [name, file, codes] of isFull ? outages : outages.slice(0, 1))
+    test(`in an outage that lasts, with ${name} [F123]`, async (t) => {
+      const config = await written(t, 'config.yaml', JSON.stringify(file));
+      const first = name === 'a group of two' ? 'a1' : 'a';
+      const { code, result, errors } = await rehearse('--config', config, ...outage(`${first} server_error 3-12`, '--for', '25'));
+      assert.ok(result !== undefined, errors);
+      const sentences = result.differences.map(({ sentence }: { sentence: string }) => sentence);
+      assert.ok(codes.includes(code), [code, ...sentences, result.error].join('\n'));
+      assert.deepEqual([result.error, result.agreement.not_tested], [null, 0]);
+      const outs = result.timeline.seconds.flatMap(({ out }: { out: { provider: string }[] }) => out.map(({ provider }) => provider));
+      assert.deepEqual([...new Set(outs)], file === outages[2]![1] ? [] : [first]);
+    });
+
   test('a file with a wrong expectation is found out: one retry fewer than its chain', async (t) => {
     const deployment = (name: string) => ({ model_name: name, litellm_params: { model: `openai/${name}`, api_key: 'k', timeout: 5 } });
     const file = { model_list: [deployment('a'), deployment('b')], router_settings: { num_retries: 1, fallbacks: [{ a: ['b'] }] } };
