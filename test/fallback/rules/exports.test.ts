@@ -271,6 +271,13 @@ describe('The limits of streams in an export', () => {
     assert.deepEqual(timeoutOf({ idle_ms: 1500 }), [undefined, true]);
   });
 
+  test('are beside what the gateway was measured to do with streams, which is no loss [F160]', () => {
+    const streams = (format: ExportFormat) => exported(threeProviders, format).warnings.filter(({ code }) => code === 'streams');
+    assert.ok(streams('litellm').some(({ detail }) => detail.includes('LiteLLM passes a streamed refusal')));
+    assert.ok(streams('litellm').every(({ loss }) => !loss));
+    assert.deepEqual([streams('bifrost').length, streams('portkey').length], [0, 1]);
+  });
+
   test('are a loss wherever the target has none, as is an attempt after a stream that was interrupted [F134]', () => {
     const rule = { condition: 'interrupted', action: 'failover' };
     for (const format of ['portkey', 'openrouter', 'langchain', 'ai-sdk', 'bifrost', 'envoy-ai-gateway'] as const) {

@@ -5,8 +5,9 @@ import { type ExportFormat, type ImportFormat, importFormats, type Target, targe
 import { define } from '../chain.ts';
 import { WarningList } from '../warning-list.ts';
 import { listed, shortened } from '../wording.ts';
+import type { RehearsedGateway } from './gateway.ts';
 import { importChain } from './import.ts';
-import { exporters } from './table.ts';
+import { exporters, gateways } from './table.ts';
 import { type ExportInput, exportedProviders, slug } from './target.ts';
 import { yamlText } from './yaml.ts';
 
@@ -23,6 +24,7 @@ export function exportChain(format: ExportFormat, input: ExportInput): Export {
   const warnings = new WarningList();
   const { ending, contentType } = targets[format];
   const config = exporters[format]({ ...input, warnings, providers: exportedProviders(input, warnings) });
+  for (const { detail } of gatewayFor(format)?.ofStreams?.(chain) ?? []) warnings.add('streams', null, detail);
   const back = readBack(format, config, chain);
   if (back !== null && back.length > 0) {
     const fields = listed(shortened(back, 5, 'other field'));
@@ -58,6 +60,10 @@ function differences(one: unknown, other: unknown, path = ''): string[] {
   }
   return Object.is(one, other) ? [] : [path];
 }
+
+/** How the gateway of a format is rehearsed; undefined for a format of no gateway. */
+export const gatewayFor = (format: ExportFormat): RehearsedGateway | undefined =>
+  (gateways as Partial<Record<ExportFormat, RehearsedGateway>>)[format];
 
 const isImportable = (format: ExportFormat): format is ImportFormat => (importFormats as readonly string[]).includes(format);
 const isContainer = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

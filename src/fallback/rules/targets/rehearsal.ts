@@ -2,23 +2,15 @@ import { invalid } from '../../../kit/errors.ts';
 import { readJson } from '../../../kit/json.ts';
 import type { ChainDefinition, Params, Provider } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
-import {
-  type ExportFormat,
-  type GatewayFormat,
-  gatewayFormats,
-  type RehearsalFormat,
-  rehearsalFormats,
-  targets,
-} from '../../model/targets.ts';
+import { type ExportFormat, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
 import { cooldownOf } from '../cooldown.ts';
 import { isAzure, knownKind, twoProtocolKinds } from '../kinds.ts';
 import { variableOf } from '../params.ts';
 import { rehearsable } from '../rehearsal.ts';
 import { routingOf } from '../routing.ts';
 import { listed } from '../wording.ts';
-import { exportChain } from './export.ts';
+import { exportChain, gatewayFor } from './export.ts';
 import { fakeAddress, rehearsalKey } from './gateway.ts';
-import { gateways } from './table.ts';
 import type { ExportInput } from './target.ts';
 import { yamlText } from './yaml.ts';
 
@@ -56,15 +48,12 @@ export function exportForRehearsal(
   const config = typeof made.config === 'string' ? content : literal(made.config);
   const warnings = [...made.warnings, ...left.map(leftOut)];
   const common = { ...made, lossless: made.lossless && left.length === 0 };
-  const memory = isGateway(format) ? gateways[format].memory : undefined;
+  const { memory } = gatewayFor(format) ?? {};
   if (memory === undefined || keepState || !hasCooldowns(chain)) return { ...common, content, config, warnings };
   const without = memory.without(config);
   const note = { code: 'no_cooldowns', field: null, detail: memory.note('keep_state=true'), loss: false };
   return { ...common, content: yamlText(without), config: without, warnings: [...warnings, note] };
 }
-
-const isGateway = (format: RehearsalFormat): format is GatewayFormat & RehearsalFormat =>
-  (gatewayFormats as readonly string[]).includes(format);
 
 const hasCooldowns = (chain: ChainDefinition): boolean => chain.providers.some((provider) => cooldownOf(chain, provider) !== null);
 

@@ -91,7 +91,7 @@ function Configuration({ chain, format, onFormat, keepsState }: ConfigurationPro
 /** What the target does differently from the chain. A rehearsal will find these differences. */
 function Losses({ warnings }: Pick<Export, 'warnings'>) {
   // An import of the export does not matter to a rehearsal.
-  const losses = warnings.filter(({ code, loss }) => loss && code !== 'import_differs');
+  const losses = warnings.filter(({ code, loss }) => (loss && code !== 'import_differs') || code === 'streams');
   if (losses.length === 0) return null;
   return <Notes tone="warn" title={`The gateway will differ in ${counted(losses.length, 'way')}.`} notes={labelledNotes(losses)} />;
 }
