@@ -5,6 +5,7 @@ import { delimiter, join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { rehearsalExample } from '../src/fallback/web/parts/rehearsal-example.ts';
 import type { PacketSummary } from '../src/handoff/model/packet.ts';
 import { startFallback } from './support/fallback.ts';
 import { temporaryFolder } from './support/folder.ts';
@@ -175,6 +176,7 @@ describe('The README', () => {
     const [{ text } = { text: '' }] = [...readme.matchAll(/^```text\n( +(?:answer +)?scene .*?)^```$/gms)].map(([, shown = '']) => ({
       text: shown,
     }));
+    assert.equal(rehearsalExample, text.trimEnd(), 'the dashboard leads with the same');
     const lines = text.trimEnd().split('\n');
     assert.ok(lines.length > 4);
     const documented = read('docs/rehearsal.md').split('\n');

@@ -24,7 +24,7 @@ export function summaryOf(engine: Engine, lossless_formats: ChainSummary['lossle
       ...(fallback_rules.length > maxSentences ? [`${plural(fallback_rules.length - maxSentences, 'further rule')} not listed here.`] : []),
       defaultSentence(by_default, hasBackup),
       ...cooldownSentences(chain),
-      `One prompt takes at most ${plural(worst_case.attempts, 'attempt')} and ${duration(worst_case.latency_ms)}.`,
+      longestSentence(worst_case),
     ].join(' '),
     provider_count: providers.length,
     rule_count: fallback_rules.length,
@@ -56,6 +56,12 @@ function ruleSentence({ condition, action, max_retries, providers, status_codes,
     fail: 'fails',
   };
   return `On ${what}${codes}${where} it ${does[action]}.`;
+}
+
+/** The worst case; the time to the first content of a stream only where a limit makes it shorter. */
+function longestSentence({ attempts, latency_ms, first_token_ms }: ChainSummary['worst_case']): string {
+  const streamed = first_token_ms < latency_ms ? `, ${duration(first_token_ms)} until the first content of a stream` : '';
+  return `One prompt takes at most ${plural(attempts, 'attempt')} and ${duration(latency_ms)}${streamed}.`;
 }
 
 /** The cool-downs, with one sentence for all providers that have the same. */

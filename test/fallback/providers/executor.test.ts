@@ -12,6 +12,7 @@ import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { planOf, type Scene, sceneOf } from '../../../src/fallback/rules/plan.ts';
 import { pathsTo, worstCase } from '../../../src/fallback/rules/reach.ts';
 import { askedPath, routingOf } from '../../../src/fallback/rules/routing.ts';
+import { summaryOf } from '../../../src/fallback/rules/summary.ts';
 import { chainArbitrary, chainOf } from '../rules/chains.ts';
 
 const signal = new AbortController().signal;
@@ -122,6 +123,8 @@ describe('No prompt exceeds the worst case', () => {
     assert.deepEqual(worstCase(engine), { attempts: 4, latency_ms: 41_000, first_token_ms: 9_000 });
     const without = createEngine(chainOf(1, [], { timeout_ms: 10_000 }));
     assert.deepEqual(worstCase(without), { attempts: 1, latency_ms: 10_000, first_token_ms: 10_000 });
+    assert.match(summaryOf(engine, []).text, / 4 attempts and 41 s, 9 s until the first content of a stream\.$/);
+    assert.match(summaryOf(without, []).text, / 1 attempt and 10 s\.$/);
   });
 
   test('which counts the Retry-After of a time-out that a provider answers', async () => {

@@ -19,7 +19,11 @@ export function Assessment({ check, faults, tried }: AssessmentProps) {
       {faults.length > 0 || check === undefined ? null : (
         <>
           <p className="muted">
-            Worst case: {counted(check.worst_case.attempts, 'attempt')} and {durationText(check.worst_case.latency_ms)} for one prompt.
+            Worst case: {counted(check.worst_case.attempts, 'attempt')} and {durationText(check.worst_case.latency_ms)} for one prompt
+            {check.worst_case.first_token_ms < check.worst_case.latency_ms
+              ? `, ${durationText(check.worst_case.first_token_ms)} until the first content of a stream`
+              : ''}
+            .
           </p>
           <Notes tone="warn" title="Review these warnings" notes={labelledNotes(check.warnings)} />
         </>

@@ -46,14 +46,14 @@ export function ChainList() {
             <FoundChains chains={found} mayWrite={mayWrite} />
           ) : (
             <>
+              <Panel title="What a rehearsal of a chain shows: what the gateway really does when a provider fails">
+                <CodeBlock text={rehearsalExample} label="A rehearsal" />
+              </Panel>
               <Panel>
                 <Empty title="No chains yet" actions={mayWrite ? <WaysToCreate /> : undefined}>
                   A chain lists model providers in order, with rules for what happens when one fails. A stored chain can be explained,
                   tested and exported.
                 </Empty>
-              </Panel>
-              <Panel title="What a rehearsal of a chain shows: what the gateway really does when a provider fails">
-                <CodeBlock text={rehearsalExample} label="A rehearsal" />
               </Panel>
             </>
           )

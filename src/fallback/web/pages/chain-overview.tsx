@@ -74,6 +74,9 @@ function SummaryBody({ chain, summary }: { chain: Chain; summary: ChainSummary }
           { label: 'Providers', value: summary.provider_count, note: `${summary.primary} first` },
           { label: 'Rules', value: summary.rule_count, note: `${counted(summary.conditions.by_default.length, 'condition')} by default` },
           { label: 'Longest prompt', ...duration(worst_case.latency_ms), note: `${counted(worst_case.attempts, 'attempt')} at most` },
+          ...(worst_case.first_token_ms < worst_case.latency_ms
+            ? [{ label: 'First content', ...duration(worst_case.first_token_ms), note: 'of a stream, at the latest' }]
+            : []),
           {
             label: 'Last test',
             value: last_test === null ? '–' : <Verdict verdict={last_test.verdict} status={last_test.status} />,

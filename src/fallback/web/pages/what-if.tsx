@@ -60,13 +60,16 @@ export function WhatIf() {
 }
 
 function WorstCase({ routing: { worst_case, warnings } }: { routing: Routing }) {
-  const { attempts, latency_ms } = worst_case;
+  const { attempts, latency_ms, first_token_ms } = worst_case;
   return (
     <>
       <Stats
         min="11rem"
         items={[
           { label: 'Longest prompt', ...duration(latency_ms), note: 'timeouts and waits included' },
+          ...(first_token_ms < latency_ms
+            ? [{ label: 'First content', ...duration(first_token_ms), note: 'of a stream, at the latest' }]
+            : []),
           { label: 'Most calls', value: attempts, unit: attempts === 1 ? 'attempt' : 'attempts', note: 'for one prompt' },
         ]}
       />
