@@ -178,8 +178,8 @@ export function inboxTests(on: TestConsole): void {
     const make = async (rights: object) => (await on.call(adminKey, 'POST', '/keys', { name: 'k', tenant_id, ...rights })).key as string;
     const agent = await make({ scopes: ['read', 'work'], agents: ['refunds'] });
     const { page } = await on.signIn(t, '/inbox', await make({ scopes: ['read', 'respond'], responder: 'dana' }));
-    const ask = async (title: string) => {
-      const action = { tool: 'refund', title, arguments: { amount: 500 }, call_id: title };
+    const ask = async (title: string, more: object = {}) => {
+      const action = { tool: 'refund', title, arguments: { amount: 500 }, call_id: title, ...more };
       const { id } = await on.call(agent, 'POST', '/approvals', { agent: { id: 'refunds' }, action, responder: 'dana' });
       await page.getByRole('heading', { name: title }).waitFor();
       await page.getByText('500', { exact: true }).waitFor();
@@ -197,11 +197,34 @@ export function inboxTests(on: TestConsole): void {
     await page.getByText('The decision is recorded.').waitFor();
     assert.deepEqual((await decisionOf(first)).arguments, { amount: 500 });
 
-    const second = await ask('Refund another order');
+    // Flat arguments are a form, with the titles and choices of their schema; what is left as it was stays as it is.
+    const send = button(page, 'Approve with these arguments').last();
+    const properties = {
+      amount: { title: 'Amount in EUR', type: 'number', maximum: 600 },
+      reason: { title: 'Reason', enum: ['late', 'broken'] },
+      notify: { type: 'boolean' },
+    };
+    const given = { amount: 500, notify: true, order: ' ORD-1' };
+    const form = await ask('Refund by a form', { schema: { properties, required: ['amount'] }, arguments: given });
+    await button(page, 'Choose a decision').waitFor();
+    await page.keyboard.press('2');
+    await page.getByLabel('Amount in EUR').fill('601');
+    await page.getByLabel('Reason').selectOption('broken');
+    await page.getByLabel('notify').selectOption('No');
+    await assertAccessible(page);
+    await send.click();
+    await page.getByRole('alert').filter({ hasText: '600' }).first().waitFor();
+    await page.getByLabel('Amount in EUR').fill('42.5');
+    await send.click();
+    await page.getByText('No open questions').waitFor();
+    assert.deepEqual((await decisionOf(form)).arguments, { amount: 42.5, notify: false, order: ' ORD-1', reason: 'broken' });
+
+    const titled = { schema: { properties: { lines: { title: 'Lines of the order' } } }, arguments: { amount: 500, lines: [1] } };
+    const second = await ask('Refund another order', titled);
     await button(page, 'Choose a decision').waitFor();
     await page.keyboard.press('2');
     const text = page.getByLabel('Arguments, as JSON');
-    const send = button(page, 'Approve with these arguments').last();
+    await page.getByText('lines: Lines of the order').waitFor();
     await text.fill('[42]');
     await send.click();
     await page.getByText('The arguments must be a JSON object.').waitFor();
@@ -210,6 +233,20 @@ export function inboxTests(on: TestConsole): void {
     await send.click();
     await page.getByText('No open questions').waitFor();
     assert.deepEqual((await decisionOf(second)).arguments, { amount: 42 });
+
+    // Who is missing in a step, with the members of its groups.
+    const manager = await make({ scopes: ['read', 'respond', 'manage'], responder: 'eli' });
+    await on.call(manager, 'PUT', '/groups/finance', { members: ['dana', 'eli', 'fay'] });
+    await on.call(manager, 'PUT', '/policies/two', { rules: [{ then: { ask: [{ from: ['group:finance'], count: 3 }] } }] });
+    const two = await ask('Refund by three');
+    await page.getByText('Not yet: dana, eli, fay.').waitFor();
+    await on.call(manager, 'POST', `/packets/${two}/respond`, { decision: 'approve', responded_by: 'eli' });
+    await page.getByText('1 of 3 have approved. Asked: group:finance. Not yet: dana, fay.').waitFor();
+    await on.call(manager, 'DELETE', '/policies/two');
+    await on.call(await make({ scopes: ['read', 'respond'], responder: 'fay' }), 'POST', `/packets/${two}/respond`, {
+      ...{ decision: 'reject', responded_by: 'fay' },
+    });
+    await page.getByText('No open questions').waitFor();
 
     // An approval that stands: the next call is asked about no more, until its person revokes it.
     await ask('Refund a third order');

@@ -1,11 +1,11 @@
 import { Badge } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
 import type { Hitl } from '../../model/hitl.ts';
+import { groupPrefix, nameKey } from '../../model/people.ts';
+import { useGroups } from '../data/queries.ts';
 import styles from './action.module.css';
+import { jsonText, titlesOf } from './argument-fields.tsx';
 import { Name, Prose } from './texts.tsx';
-
-/** A value as JSON on several lines. */
-export const jsonText = (value: unknown): string => JSON.stringify(value, null, 2);
 
 interface ActionProps {
   hitl: Pick<Hitl, 'action' | 'approvals' | 'step'> & {
@@ -35,7 +35,8 @@ export function Action({ hitl }: ActionProps) {
         <Panel title="Approvals">
           {step ? (
             <p>
-              Step {step.index} of {step.of}: {step.given} of {step.count} have approved. Asked: {step.from.join(', ')}.
+              Step {step.index} of {step.of}: {step.given} of {step.count} have approved. Asked: {step.from.join(', ')}.{' '}
+              <Missing from={step.from} approvals={approvals} />
             </p>
           ) : null}
           <ul className={styles.approvals}>
@@ -58,10 +59,18 @@ export function Action({ hitl }: ActionProps) {
   );
 }
 
-/** The titles of the fields in the schema of an action. */
-function titlesOf(schema: unknown): Readonly<Record<string, string>> {
-  const properties = (schema as { properties?: Record<string, { title?: unknown }> } | undefined)?.properties ?? {};
-  return Object.fromEntries(Object.entries(properties).flatMap(([name, { title }]) => (typeof title === 'string' ? [[name, title]] : [])));
+/** The most people who are named. */
+const maxNamed = 20;
+
+/** Who is asked and has not approved, with the members of groups; a group that is not known here stands for its members. */
+function Missing({ from, approvals }: { from: readonly string[]; approvals: NonNullable<Hitl['approvals']> }) {
+  const groups = useGroups().data ?? [];
+  const members = (name: string) => groups.find((group) => groupPrefix + group.name === name)?.members ?? [name];
+  const approved = new Set(approvals.filter((one) => !one.void).flatMap(({ name, for: other }) => [name, other ?? name].map(nameKey)));
+  const missing = [...new Set(from.flatMap(members))].filter((name) => !approved.has(nameKey(name)));
+  if (missing.length === 0) return null;
+  const more = missing.length > maxNamed ? ` and ${missing.length - maxNamed} more` : '';
+  return `Not yet: ${missing.slice(0, maxNamed).join(', ')}${more}.`;
 }
 
 interface ArgumentsProps {

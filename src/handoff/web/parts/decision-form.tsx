@@ -2,10 +2,9 @@ import { Check, PencilLine, Reply, X } from 'lucide-react';
 import { type Ref, useImperativeHandle, useRef, useState } from 'react';
 
 import { ApiError } from '../../../kit/client-errors.ts';
-import { readJson } from '../../../kit/json.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Callout } from '../../../kit/web/components/feedback.tsx';
-import { SelectField, TextArea, TextField } from '../../../kit/web/components/field.tsx';
+import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
 import { Fields, Form } from '../../../kit/web/components/form.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import type { Hitl } from '../../model/hitl.ts';
@@ -13,9 +12,9 @@ import { offeredBy } from '../../model/offered.ts';
 import type { Packet } from '../../model/packet.ts';
 import { scopeChoices, timeChoices } from '../../model/remembered.ts';
 import { useMay, useOwnKey, useRespond } from '../data/queries.ts';
-import { jsonText } from './action.tsx';
 import styles from './answer-form.module.css';
 import { type AnswerKeys, PartHidden } from './answer-form.tsx';
+import { ArgumentFields, type ArgumentsDraft, argumentsIn, jsonText } from './argument-fields.tsx';
 import { keptName } from './kept-name.ts';
 
 const words = {
@@ -86,7 +85,8 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
   const [name, setName] = useState('');
   const nameField = useRef<HTMLInputElement>(null);
   const [message, setMessage] = useState('');
-  const [text, setText] = useState(() => jsonText(edited?.arguments ?? action!.arguments));
+  const shown = edited?.arguments ?? action!.arguments;
+  const [draft, setDraft] = useState<ArgumentsDraft>(() => ({ fields: {}, text: jsonText(shown) }));
   const [chosen, setChosen] = useState<Word | undefined>();
   const [stands, setStands] = useState<Stands>(onlyThis);
   const [problem, setProblem] = useState<string | undefined>();
@@ -95,7 +95,7 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
 
   const send = (decision: Word | undefined): boolean => {
     if (decision === undefined || !mayAnswer || answer.isPending) return false;
-    const given = decision === 'edit' ? objectIn(text) : undefined;
+    const given = decision === 'edit' ? argumentsIn(action!, shown, draft) : undefined;
     const fault = faultOf(decision, { responder, given, message });
     setProblem(fault);
     if (responder === '') nameField.current?.focus();
@@ -128,7 +128,7 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
       <Decisions offered={offered} chosen={chosen} onChoose={setChosen} />
       <Fields>
         {chosen === 'edit' ? (
-          <TextArea label="Arguments, as JSON" rows={8} value={text} spellCheck={false} onChange={({ target }) => setText(target.value)} />
+          <ArgumentFields action={action!} given={shown} draft={draft} onChange={setDraft} error={answer.error} />
         ) : null}
         {/* A name that is only typed lets nothing stand. */}
         {chosen === 'approve' && remember !== undefined && own?.responder ? (
@@ -194,16 +194,6 @@ function StandingFields({ limits, tool, stands, onChange }: StandingFieldsProps)
       )}
     </>
   );
-}
-
-/** The object in a JSON text; undefined if it is none. */
-function objectIn(text: string): Record<string, unknown> | undefined {
-  try {
-    const value = readJson(text);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Why a decision was refused. */
