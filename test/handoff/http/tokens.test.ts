@@ -15,7 +15,7 @@ import {
 } from '../../support/issuer.ts';
 import { question } from '../../support/life.ts';
 import { mcp } from '../../support/mcp.ts';
-import { createPacket, packetRequest, startService, TestClock, type TestService } from '../../support/service.ts';
+import { adminKey, createPacket, packetRequest, startService, TestClock, type TestService } from '../../support/service.ts';
 import { inMemory, type TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
 import { listenTo } from '../../support/streams.ts';
@@ -381,31 +381,37 @@ describe('A token of the identity provider', () => {
     assert.equal(issuer.requests.get('/introspect'), undefined);
   });
 
-  test('that is opaque is introspected and remembered for 30 seconds, and no key ever goes there', async (t) => {
-    const { as, issuer, clock, service } = await start(t, {
-      settings: { SERVICE_OIDC_CLIENT_ID: 'baton', SERVICE_OIDC_CLIENT_SECRET: 'a-secret' },
-    });
-    const now = Math.floor(clock.read().getTime() / 1000);
-    issuer.opaque.set('opaque-token-1', { active: true, sub: 's', client_id: 'c', scope: 'baton:read', aud: publicUrl, exp: now + 300 });
-    for (let index = 0; index < 5; index += 1) assert.equal((await as('GET', '/packets', 'opaque-token-1')).status, 200);
-    assert.equal(issuer.requests.get('/introspect'), 1);
-    issuer.opaque.delete('opaque-token-1');
-    clock.turn(29);
-    assert.equal((await as('GET', '/packets', 'opaque-token-1')).status, 200);
-    clock.turn(2);
-    assert.equal((await as('GET', '/packets', 'opaque-token-1')).status, 401);
-    assert.equal(issuer.requests.get('/introspect'), 2);
+  for (const store of stores)
+    test(`that is opaque is introspected and remembered for 30 seconds, and no key ever goes there, on ${store.name}`, async (t) => {
+      const { as, issuer, clock, service } = await start(t, {
+        store,
+        settings: { SERVICE_OIDC_CLIENT_ID: 'baton', SERVICE_OIDC_CLIENT_SECRET: 'a-secret' },
+      });
+      const now = Math.floor(clock.read().getTime() / 1000);
+      issuer.opaque.set('opaque-token-1', { active: true, sub: 's', client_id: 'c', scope: 'baton:read', aud: publicUrl, exp: now + 300 });
+      for (let index = 0; index < 5; index += 1) assert.equal((await as('GET', '/packets', 'opaque-token-1')).status, 200);
+      assert.equal(issuer.requests.get('/introspect'), 1);
+      issuer.opaque.delete('opaque-token-1');
+      clock.turn(29);
+      assert.equal((await as('GET', '/packets', 'opaque-token-1')).status, 200);
+      clock.turn(2);
+      assert.equal((await as('GET', '/packets', 'opaque-token-1')).status, 401);
+      assert.equal(issuer.requests.get('/introspect'), 2);
 
-    const { body: key } = await service.call('POST', '/keys', { body: { name: 'k' } });
-    await service.call('DELETE', `/keys/${key.id}`);
-    assert.equal((await as('GET', '/packets', key.key)).status, 401);
-    assert.equal((await as('GET', '/packets', `svc_${'x'.repeat(49)}`)).status, 401);
-    assert.equal((await service.call('GET', '/packets', { key: 'opaque-token-2' })).status, 401, 'X-API-Key');
-    assert.equal((await service.call('GET', '//events?api_key=opaque-token-3', { key: null })).status, 401, 'api_key');
-    assert.equal(issuer.requests.get('/introspect'), 2, 'no key went to the provider');
-    for (let index = 0; index < 60; index += 1) await as('GET', '/packets', `guess-${index}`);
-    assert.ok(issuer.requests.get('/introspect')! <= 32, `${issuer.requests.get('/introspect')} guesses went to the provider`);
-  });
+      const { body: key } = await service.call('POST', '/keys', { body: { name: 'k' } });
+      await service.call('DELETE', `/keys/${key.id}`);
+      assert.equal((await as('GET', '/packets', key.key)).status, 401);
+      assert.equal((await as('GET', '/packets', `svc_${'x'.repeat(49)}`)).status, 401);
+      const { body: admin } = await service.call('POST', '/keys', { body: { name: 'a', admin: true } });
+      const { id } = (await service.call('GET', '/keys/self')).body;
+      assert.equal((await service.call('DELETE', `/keys/${id}`, { key: admin.key })).status, 204);
+      assert.equal((await as('GET', '/packets', adminKey)).status, 401, 'a revoked key that the operator has chosen');
+      assert.equal((await service.call('GET', '/packets', { key: 'opaque-token-2' })).status, 401, 'X-API-Key');
+      assert.equal((await service.call('GET', '//events?api_key=opaque-token-3', { key: null })).status, 401, 'api_key');
+      assert.equal(issuer.requests.get('/introspect'), 2, 'no key went to the provider');
+      for (let index = 0; index < 60; index += 1) await as('GET', '/packets', `guess-${index}`);
+      assert.ok(issuer.requests.get('/introspect')! <= 32, `${issuer.requests.get('/introspect')} guesses went to the provider`);
+    });
 
   test('that is opaque is a wrong key where the provider announces no introspection', async (t) => {
     const { as, issuer } = await start(t, { settings: signIns });
