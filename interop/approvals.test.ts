@@ -11,6 +11,7 @@ import { createHandoff } from '../src/server.ts';
 
 const given = { order: 'ORD-4711', amount: 500 };
 const decisions = [
+  [{ decision: 'approve' }, /refunded 500/, 'ORD-4711 500\n'],
   [{ decision: 'edit', arguments: { ...given, amount: 40 } }, /refunded 40/, 'ORD-4711 40\n'],
   [{ decision: 'reject', message: 'Ask again in May' }, /Ask again in May/, ''],
 ] as const;
@@ -34,6 +35,7 @@ function run(program: string, env: Record<string, string>): Promise<{ code: numb
 for (const [program, call] of [
   ['approve-ai-sdk.ts', 'call-ai-sdk'],
   ['approve-openai-agents.ts', 'call-agents-js'],
+  ['approve-claude-agent-sdk.ts', 'order-4711:mcp__desk__refund'],
 ] as const)
   for (const [decision, said, executed] of decisions)
     test(`${program} goes on in another process after a decision to ${decision.decision}`, async (t) => {

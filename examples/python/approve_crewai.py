@@ -6,10 +6,11 @@ Tests run it where BATON_CREWAI names a Python that has crewai; docs/approvals.m
 """
 
 import os
+from typing import Any
 
 from crewai import Agent, Crew, Task
 from crewai.tools import tool
-from scripted import ARGUMENTS, crewai_model, refund_order
+from scripted import crewai_model, refund_order
 
 from baton_client import Handoff
 
@@ -30,8 +31,14 @@ def refund(order: str, amount: int) -> str:
 
 def main() -> None:
     if os.environ.get("DIES"):
-        client.approve("refund", ARGUMENTS, call_id=f"{task_id}:refund")
-        os._exit(9)
+        # The tool has its decision, and dies before it runs.
+        get_packet = client.get_packet
+
+        def dying(*args: Any, **how: Any) -> Any:
+            packet = get_packet(*args, **how)
+            return os._exit(9) if (packet["hitl"] or {}).get("decision") else packet
+
+        client.get_packet = dying
     model = crewai_model()
     desk = Agent(role="Refund desk", goal="Refund orders", backstory="You write.", llm=model, tools=[refund])
     task = Task(description="Refund ORD-4711", expected_output="What was done", agent=desk)

@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 /** A model on loopback that follows a script: it calls one tool, and ends once it has the result of the call. */
 export interface ScriptedModel {
   readonly url: string;
-  /** The command that the model wants to run. */
-  command: string;
+  /** The tool that the model calls, and its arguments. */
+  tool: { readonly name: string; readonly input: object };
   /** The results of calls that the model was told, as text. */
   readonly results: string[];
   /** The ids of the calls that the model has made. */
@@ -17,7 +17,13 @@ export interface ScriptedModel {
 // biome-ignore lint/suspicious/noExplicitAny: programs send messages of many shapes.
 type Message = any;
 
-function sse(response: ServerResponse, events: readonly { readonly type: string }[]): void {
+interface Call {
+  readonly id: string;
+  readonly name: string;
+  readonly input: { readonly command?: string };
+}
+
+function sse(response: ServerResponse, events: readonly { readonly type: string; readonly [field: string]: unknown }[]): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (const event of events) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
   response.end();
@@ -35,11 +41,9 @@ function resultsIn(body: Message): string[] {
 }
 
 /** Answers as `/v1/messages` does, which Claude Code uses. */
-function answerAsMessages(response: ServerResponse, call: { id: string; command: string } | undefined): void {
-  const block = call ? { type: 'tool_use', id: call.id, name: 'Bash', input: {} } : { type: 'text', text: '' };
-  const delta = call
-    ? { type: 'input_json_delta', partial_json: JSON.stringify({ command: call.command, description: 'Makes a file' }) }
-    : { type: 'text_delta', text: 'Done.' };
+function answerAsMessages(response: ServerResponse, call: Call | undefined): void {
+  const block = call ? { type: 'tool_use', id: call.id, name: call.name, input: {} } : { type: 'text', text: '' };
+  const delta = call ? { type: 'input_json_delta', partial_json: JSON.stringify(call.input) } : { type: 'text_delta', text: 'Done.' };
   const usage = { input_tokens: 1, output_tokens: 1 };
   const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'scripted', content: [], stop_reason: null, usage };
   const events = [
@@ -54,8 +58,8 @@ function answerAsMessages(response: ServerResponse, call: { id: string; command:
 }
 
 /** Answers as `/v1/responses` does, which Codex uses. */
-function answerAsResponses(response: ServerResponse, call: { id: string; command: string } | undefined): void {
-  const wanted = { cmd: call?.command, sandbox_permissions: 'require_escalated', justification: 'It makes a file.' };
+function answerAsResponses(response: ServerResponse, call: Call | undefined): void {
+  const wanted = { cmd: call?.input.command, sandbox_permissions: 'require_escalated', justification: 'It makes a file.' };
   const item = call
     ? { type: 'function_call', id: `fc_${call.id}`, call_id: call.id, name: 'exec_command', arguments: JSON.stringify(wanted) }
     : { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Done.', annotations: [] }] };
@@ -65,11 +69,11 @@ function answerAsResponses(response: ServerResponse, call: { id: string; command
     { type: 'response.created', response: { ...whole, status: 'in_progress', output: [] } },
     { type: 'response.output_item.done', output_index: 0, item: { ...item, status: 'completed' } },
     { type: 'response.completed', response: whole },
-  ] as { type: string }[]);
+  ]);
 }
 
 /** Starts the model. */
-export async function startModel(): Promise<ScriptedModel> {
+export async function startModel(tool: ScriptedModel['tool']): Promise<ScriptedModel> {
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     let text = '';
     for await (const part of request) text += part;
@@ -79,8 +83,9 @@ export async function startModel(): Promise<ScriptedModel> {
     const found = resultsIn(body);
     self.results.push(...found);
     // A program also asks for titles and summaries, without any tool.
-    const mayCall = found.length === 0 && JSON.stringify(body.tools ?? []).match(/"(Bash|exec_command)"/) !== null;
-    const call = mayCall ? { id: `toolu_${randomUUID()}`, command: self.command } : undefined;
+    const offered = JSON.stringify(body.tools ?? []);
+    const mayCall = found.length === 0 && [self.tool.name, 'exec_command'].some((name) => offered.includes(`"${name}"`));
+    const call = mayCall ? { id: `toolu_${randomUUID()}`, ...self.tool } : undefined;
     if (call !== undefined) self.calls.push(call.id);
     (path === '/v1/messages' ? answerAsMessages : answerAsResponses)(response, call);
   };
@@ -90,7 +95,7 @@ export async function startModel(): Promise<ScriptedModel> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const self: ScriptedModel = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    command: 'true',
+    tool,
     results: [],
     calls: [],
     stop() {

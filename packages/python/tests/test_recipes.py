@@ -55,7 +55,7 @@ def test_a_graph_goes_on_in_another_process_after_the_answer(handoff_service: Se
         assert done["context"]["custom"]["result"] == "refunded"
         second.terminate()
         # The node before the interrupt is not run again.
-        assert second.communicate(timeout=20)[0] == ""
+        assert second.communicate(timeout=600)[0] == ""
         assert second.returncode == 0
 
 
@@ -72,7 +72,7 @@ def test_an_agent_of_the_openai_sdk_uses_an_agent_elsewhere_as_a_tool(handoff_se
         worker.start()
         try:
             agent = start(OPENAI_AGENTS, "openai_agents.py", handoff_service)
-            output, _ = agent.communicate(timeout=60)
+            output, _ = agent.communicate(timeout=600)
         finally:
             stop.set()
             worker.join(10)
@@ -101,10 +101,10 @@ def test_an_approval_survives_the_process_of_the_framework(
     # The first process dies between the approval and the execution.
     first = start(python, name, own_service, **settings, DIES="1")
     deciding(own_service, call_id, **decision)
-    first.communicate(timeout=60)
+    first.communicate(timeout=600)
     assert first.returncode == 9
     assert not ledger.exists()
     second = start(python, name, own_service, **settings)
-    output, _ = second.communicate(timeout=60)
+    output, _ = second.communicate(timeout=600)
     assert said in output
     assert (ledger.read_text() if ledger.exists() else "") == executed
