@@ -436,18 +436,22 @@ describe('A file of LiteLLM for a rehearsal', () => {
     assert.deepEqual(made.notes, []);
   });
 
-  test('has nothing that other systems or modules of Python would have to provide [F102]', () => {
+  test('has nothing that other systems or modules of Python would have to provide [F102, F153]', () => {
     const litellm_settings = {
       custom_provider_map: [{ provider: 'mine', custom_handler: 'x.y' }],
       callbacks: ['langfuse'],
       num_retries: 1,
     };
-    const { file: made, notes } = redirectFile(file([['a', { model: 'openai/m' }]], { litellm_settings }), base, {
-      keepState: true,
-      providers: ['a'],
-    });
+    const value = file([['a', { model: 'mine/m' }]], { litellm_settings });
+    const { file: made, notes } = redirectFile(value, base, { keepState: true, providers: ['a'] });
     assert.deepEqual(made.litellm_settings, { num_retries: 1 });
-    assert.match(notes.join(), /litellm_settings\.custom_provider_map/);
+    assert.match(notes.join(), /Rehearsed by OpenAI's protocol, .* don't have: a\..*litellm_settings\.custom_provider_map/);
+    assert.deepEqual(made.model_list, [
+      { model_name: 'a', litellm_params: { model: 'openai/m', api_base: `${base}/a/v1`, api_key: 'rehearsal' } },
+    ]);
+    const unknown = (whole: object) =>
+      importChain({ format: 'litellm', value: whole }).findings.some(({ kind }) => kind === 'unknown_provider');
+    assert.deepEqual([unknown(value), unknown({ ...value, litellm_settings: {} })], [false, true], 'LiteLLM calls its module');
   });
 
   test('is imported without the cool-downs that its rehearsal switches off [F102]', () => {
@@ -591,7 +595,7 @@ test('a kind that is played by the protocol of OpenAI keeps what Portkey would s
 describe('A wildcard of LiteLLM in a rehearsal', () => {
   test('leads to the fake provider of the model that is called, and that model is asked for [F102]', () => {
     const entry = { model_name: 'openai/*', litellm_params: { model: 'openai/*' } };
-    const options = { keepState: false, providers: ['openai/gpt-4o', 'last'] };
+    const options = { keepState: false, providers: ['openai/gpt-4o', 'last'], group: 'openai/gpt-4o' };
     const { file, models } = redirectFile(
       { model_list: [entry, { model_name: 'last', litellm_params: { model: 'openai/last' } }] },
       base,
@@ -607,5 +611,30 @@ describe('A wildcard of LiteLLM in a rehearsal', () => {
     const [first] = file.model_list as { model_name: string; litellm_params: { api_base: string } }[];
     assert.equal(first!.model_name, 'openai/*');
     assert.equal(first!.litellm_params.api_base, `${base}/openai%2Fgpt-4o/v1`);
+  });
+
+  test('has each of its keys as a member of the group of each model that is called [F152]', () => {
+    const keys = ['ONE', 'OTHER'].map((key) => ({
+      model_name: '*-fast',
+      litellm_params: { model: 'openai/*-quick', api_key: `os.environ/${key}` },
+    }));
+    const value = { model_list: keys, router_settings: { fallbacks: [{ 'a-fast': ['b-fast'] }] } };
+    const { request } = importChain({ format: 'litellm', value, group: 'a-fast' });
+    const providers = (request as { providers: { name: string }[] }).providers.map(({ name }) => name);
+    assert.deepEqual(providers, ['a-fast', 'a-fast-2', 'b-fast', 'b-fast-2']);
+    const { file, groups, models } = redirectFile(value, base, { keepState: true, providers, group: 'a-fast' });
+    const made = file.model_list as { model_name: string; litellm_params: { model: string; api_base: string } }[];
+    assert.deepEqual(
+      made.map(({ model_name, litellm_params: { model, api_base } }) => [model_name, model, api_base.slice(base.length)]),
+      [
+        ['*-fast', 'openai/*-quick', '/a-fast/v1'],
+        ['b-fast', 'openai/b-quick', '/b-fast/v1'],
+        ['*-fast', 'openai/*-quick', '/a-fast-2/v1'],
+        ['b-fast', 'openai/b-quick', '/b-fast-2/v1'],
+      ],
+    );
+    assert.equal(groups.get('a-fast'), groups.get('a-fast-2'));
+    assert.equal(groups.get('b-fast'), groups.get('b-fast-2'));
+    assert.deepEqual([...models.values()], ['a-fast', 'b-fast', 'a-fast', 'b-fast']);
   });
 });

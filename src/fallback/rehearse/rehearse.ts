@@ -353,7 +353,11 @@ async function configure(
       models,
       notes,
       reasons = [],
-    } = redirectFile(typeof content === 'string' ? parseFile(content, format) : content, service.base, { keepState, providers: names });
+    } = redirectFile(typeof content === 'string' ? parseFile(content, format) : content, service.base, {
+      keepState,
+      providers: names,
+      group: options.group,
+    });
     const model = options.group ?? names.map((name) => models.get(name)).find((group) => group !== undefined) ?? chain.name;
     const { ending, contentType } = targets[gateway];
     const written = contentType === 'application/yaml' ? yamlText(file) : `${JSON.stringify(file, null, 2)}\n`;

@@ -4,11 +4,13 @@ import { stringify } from 'yaml';
 
 import { type ChainRequest, type Condition, conditions } from '../../../src/fallback/model/chain.ts';
 import type { Finding } from '../../../src/fallback/model/finding.ts';
+import { detectFormat } from '../../../src/fallback/model/targets.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
 import { usualStatus } from '../../../src/fallback/rules/conditions.ts';
 import { createEngine, decide, initialPosition } from '../../../src/fallback/rules/engine.ts';
 import { routingOf } from '../../../src/fallback/rules/routing.ts';
 import { exportChain } from '../../../src/fallback/rules/targets/export.ts';
+import { importChain } from '../../../src/fallback/rules/targets/import.ts';
 import { threeProviders } from '../../support/chains.ts';
 import { shareFallback, startFallback, type TestFallback } from '../../support/fallback.ts';
 
@@ -773,10 +775,10 @@ describe('LiteLLM', () => {
     const router_settings = { ...still, num_retries: 3, retry_after: 12, fallbacks: [{ a: ['b'] }] };
     const body = await imported('litellm', { model_list: models('a', 'b'), router_settings });
     const waits = body.chain.fallback_rules.flatMap((rule: Record<string, unknown>) =>
-      rule.action === 'retry' ? [[rule.wait_ms, rule.max_wait_ms]] : [],
+      rule.action === 'retry' ? [[rule.wait_ms, rule.max_wait_ms, rule.backoff]] : [],
     );
     assert.ok(waits.length > 0);
-    for (const wait of waits) assert.deepEqual(wait, [12_000, 12_000]);
+    for (const wait of waits) assert.deepEqual(wait, [12_000, 12_000, 'constant'], 'jitter would make it shorter');
     assert.ok(!body.findings.some(({ field }: Finding) => field?.includes('retry_after')));
   });
 
@@ -827,7 +829,13 @@ describe('LiteLLM', () => {
       (await refused({ kind: 'ConfigMap', data: { 'config.yaml': 'model_list: []' } })).join(' '),
       /^data The file is a ConfigMap/,
     );
-    assert.match((await refused({ services: { litellm: { image: 'litellm' } } })).join(' '), /^services The file is a compose file/);
+    const compose = { services: { litellm: { image: 'litellm' } } };
+    assert.match((await refused(compose)).join(' '), /^services The file is a compose file/);
+    // The format of such a file is not known by its text.
+    assert.throws(
+      () => importChain({ format: detectFormat('compose.yaml', JSON.stringify(compose)), value: compose }),
+      /is a compose file/,
+    );
     assert.match(
       (await refused({ model_list: [model('os.environ/NAME', { model: 'openai/m' })] })).join(' '),
       /^model_list\.0\.model_name model_list\.0\.model_name is in the variable NAME/,

@@ -36,6 +36,8 @@ export interface RedirectOptions {
   readonly keepState: boolean;
   /** The names of the chain's providers. */
   readonly providers: readonly string[];
+  /** The group that was asked for. */
+  readonly group?: string | undefined;
 }
 
 /** A gateway's own file, which leads to fake providers. */

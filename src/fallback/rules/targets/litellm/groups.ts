@@ -74,16 +74,6 @@ export function withPatterns(entries: readonly Entry[], wanted: readonly string[
   return [...entries, ...made];
 }
 
-/** The pattern of a file that counts for a name: the longest that fits it, with the provider that LiteLLM infers or without. */
-export function patternOf(patterns: readonly string[], name: string): string | undefined {
-  const longest = patterns.toSorted((one, other) => other.length - one.length);
-  for (const asked of [name, prefixedName(name)]) {
-    const found = asked === undefined ? undefined : longest.find((pattern) => partsOf(pattern, asked) !== null);
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
 /** What a name has instead of the asterisks of a pattern; null if it does not fit the pattern. */
 function partsOf(pattern: string, name: string): string[] | null {
   const [begin, ...texts] = pattern.split('*') as [string, ...string[]];

@@ -29,10 +29,10 @@ import { type Reached, reachedFrom, rowsOf } from './reached.ts';
 import { type Deployment, type Policy, type Router, requireFewModels, requireStrategy, weighed } from './router.ts';
 import { noteStreams, possibleRows } from './streams.ts';
 
-/** LiteLLM's waits between retries, as fields of a rule: with `retry_after`, none is shorter. */
+/** LiteLLM's waits between retries, as fields of a rule: with `retry_after`, none is shorter, and its own grow from half a second to eight. */
 function waitsOf(settings: Section): Draft {
   const least = Math.min((settings.number('retry_after', Number.MAX_SAFE_INTEGER) ?? 0) * 1000, maxTimeoutMs);
-  return { wait_ms: Math.max(least, 500), max_wait_ms: Math.max(least, 8_000) };
+  return { wait_ms: Math.max(least, 500), max_wait_ms: Math.max(least, 8_000), ...(least > 500 && { backoff: 'constant' }) };
 }
 
 /** What LiteLLM does if a file does not say it (version 1.106.2). */
@@ -112,20 +112,16 @@ export function importLitellm(file: Section, group?: string): Draft {
   const { findings } = file;
   if (file.fields.include !== undefined)
     throw invalid('include', 'include names other files, which an import does not have; put their models and settings into this file.');
-  refuseOtherFile(file);
   file.leaveOutUnknown(['model_list', 'router_settings', 'litellm_settings'], harmlessSections);
   const settings = settingsOf(file);
   requireStrategy(file);
   const timeout = milliseconds(settings, settings.get('timeout') === undefined ? 'request_timeout' : 'timeout');
   const streamTimeout = milliseconds(settings, 'stream_timeout');
   const taken = new Set<string>();
-  const aliases = aliasesOf(settings);
-  const lists = readAllFallbacks(settings);
-  const byDefault = defaultGroup(settings);
-  const wanted = [group ?? [], byDefault ?? [], ...aliases.values(), ...lists.flatMap((list) => [...(list ?? [])].flat(2))].flat();
-  const entries = file.sections('model_list', 1000).map((entry, index) => ({ entry, index }));
-  const deployments = withPatterns(entries, wanted).map(({ entry, index, inferred }) => ({
-    ...readDeployment(entry, { index, taken, timeout, streamTimeout }),
+  const custom = customProviders(file.fields);
+  const { entries, aliases, lists, byDefault } = entriesOf(file, settings, group);
+  const deployments = entries.map(({ entry, index, inferred }) => ({
+    ...readDeployment(entry, { index, taken, timeout, streamTimeout, custom }),
     inferred,
   }));
   const router = routerOf(settings, { deployments, aliases, lists, byDefault });
@@ -169,6 +165,32 @@ export function importLitellm(file: Section, group?: string): Draft {
   return draft;
 }
 
+/** The entries of the file with those of the models that patterns are called by, and what names groups besides. */
+function entriesOf(file: Section, settings: Section, group: string | undefined) {
+  const aliases = aliasesOf(settings);
+  const lists = readAllFallbacks(settings);
+  const byDefault = defaultGroup(settings);
+  const wanted = [group ?? [], byDefault ?? [], ...aliases.values(), ...lists.flatMap((list) => [...(list ?? [])].flat(2))].flat();
+  const entries = file.sections('model_list', 1000).map((entry, index) => ({ entry, index }));
+  return { entries: withPatterns(entries, wanted), aliases, lists, byDefault };
+}
+
+/** A model of a file, with the name of the provider that an import makes of it. */
+export interface NamedEntry {
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly index: number;
+  readonly name: string;
+}
+
+/** The models of a file, and those that its patterns are called by. @throws ServiceError 400 */
+export function namedEntries(file: Section, group: string | undefined): NamedEntry[] {
+  const taken = new Set<string>();
+  return entriesOf(file, settingsOf(file), group).entries.map(({ entry, index }) => {
+    const { provider } = readDeployment(entry, { index, taken, timeout: undefined, streamTimeout: undefined, custom: new Set() });
+    return { fields: entry.fields, index, name: provider.name };
+  });
+}
+
 /** The providers of a chain, in order, and their cool-downs. */
 function providersIn(settings: Section, { router, chain }: { router: Router<FileModel>; chain: readonly Reached<FileModel>[] }) {
   const models = chain.map(({ deployment }) => deployment);
@@ -176,15 +198,6 @@ function providersIn(settings: Section, { router, chain }: { router: Router<File
   return withSharedCooldown(
     models.map(({ provider }, priority) => ({ ...provider, priority, ...withoutNulls({ cooldown: cooldowns?.get(provider.name) }) })),
   );
-}
-
-/** @throws ServiceError 400 for a file that contains a configuration, or names the file of one */
-function refuseOtherFile({ fields }: Section): void {
-  if (fields.model_list !== undefined) return;
-  if (fields.kind === 'ConfigMap')
-    throw invalid('data', 'The file is a ConfigMap of Kubernetes; give the text of the entry of its data that has model_list.');
-  if (fields.services !== undefined)
-    throw invalid('services', 'The file is a compose file; give the configuration that its service mounts, which has model_list.');
 }
 
 const nameOf = ({ provider }: FileModel) => provider.name;
@@ -280,16 +293,18 @@ interface ReadingOptions {
   readonly taken: Set<string>;
   readonly timeout: number | undefined;
   readonly streamTimeout: number | undefined;
+  /** The providers that modules of the file's own are for. */
+  readonly custom: ReadonlySet<string>;
 }
 
-function readDeployment(entry: Section, { index, taken, timeout, streamTimeout }: ReadingOptions): Omit<FileModel, 'inferred'> {
+function readDeployment(entry: Section, { index, taken, timeout, streamTimeout, custom }: ReadingOptions): Omit<FileModel, 'inferred'> {
   entry.leaveOutUnknown(['model_name', 'litellm_params', 'model_info']);
   const group = entry.text('model_name');
   refuseVariable(entry, 'model_name');
   const parameters = entry.section('litellm_params');
   const { display_name, model_id } = entry.optional('model_info')?.fields ?? {};
   const name = typeof display_name === 'string' && display_name !== '' ? display_name : group;
-  const { unknown, ...model } = readModel(parameters, model_id);
+  const { unknown, ...model } = readModel(parameters, model_id, custom);
   const { api_base } = parameters.fields;
   const address = variableOf(api_base) === undefined ? api_base : undefined;
   const params = readParams(parameters, model.provider ?? null);
@@ -378,8 +393,19 @@ function refuseVariable(section: Section, name: string): void {
   if (variable !== undefined) throw invalid(section.at(name), sentence);
 }
 
+/** The names of the providers in `custom_provider_map`. */
+export function customProviders({ litellm_settings: settings }: Readonly<Record<string, unknown>>): ReadonlySet<string> {
+  const { custom_provider_map: map } = (settings ?? {}) as { custom_provider_map?: unknown };
+  const entries: unknown[] = Array.isArray(map) ? map : [];
+  return new Set(entries.map((entry) => String((entry as { provider?: unknown } | null)?.provider)));
+}
+
 /** The model and its provider kind, which LiteLLM writes as `provider/model`. */
-function readModel(parameters: Section, modelId: unknown): { model_id: string; provider?: string; unknown?: string } {
+function readModel(
+  parameters: Section,
+  modelId: unknown,
+  custom: ReadonlySet<string>,
+): { model_id: string; provider?: string; unknown?: string } {
   const model = parameters.text('model');
   refuseVariable(parameters, 'model');
   const { custom_llm_provider: provider } = parameters.fields;
@@ -388,9 +414,11 @@ function readModel(parameters: Section, modelId: unknown): { model_id: string; p
   const kind = guess ?? kindNamed(kindNames, named);
   if (kind === null) {
     const isKind = /^[a-z0-9][a-z0-9._-]{0,63}$/.test(named);
-    const what = named === '' ? 'does not name a provider' : `names the unknown provider ${named}`;
+    const isCustom = custom.has(named);
+    const ofMap = `names ${named} of custom_provider_map, whose module LiteLLM calls; a chain calls it by OpenAI's protocol`;
+    const what = isCustom ? ofMap : named === '' ? 'does not name a provider' : `names the unknown provider ${named}`;
     parameters.note('provider_kind', 'model', `${what}; the model is imported unchanged.`);
-    return { model_id: model, ...(isKind ? { provider: named } : {}), ...(named === '' ? {} : { unknown: named }) };
+    return { model_id: model, ...(isKind ? { provider: named } : {}), ...(named === '' || isCustom ? {} : { unknown: named }) };
   }
   const sent = model.startsWith(`${named}/`) ? model.slice(named.length + 1) : model;
   // Exports keep the chain's original spelling of the model, with or without its kind.

@@ -1,13 +1,14 @@
 import { defined } from '../../../../kit/defined.ts';
-import type { Reason } from '../../finding-list.ts';
+import { FindingList, type Reason } from '../../finding-list.ts';
 import { isAzure, knownKind } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
 import { isOutside } from '../../rehearsal.ts';
-import { listed, uniqueName } from '../../wording.ts';
+import { listed } from '../../wording.ts';
 import { fakeAddress, type RedirectedFile, type RedirectOptions, rehearsalKey } from '../gateway.ts';
 import { kindNamed } from '../kind-names.ts';
+import { Section } from '../section.ts';
 import { classOf } from './errors.ts';
-import { patternOf } from './groups.ts';
+import { customProviders, type NamedEntry, namedEntries } from './import.ts';
 import { kindNames, nativeKinds } from './names.ts';
 import { failures } from './reached.ts';
 
@@ -34,20 +35,25 @@ const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
  * as they are, except for `disable_cooldowns` unless `keepState`, and for what would reach other systems.
  * @param value the parsed file, which an import has accepted
  */
-export function redirectFile(value: unknown, base: string, { keepState, providers }: RedirectOptions): RedirectedFile {
+export function redirectFile(value: unknown, base: string, { keepState, ...called }: RedirectOptions): RedirectedFile {
   const whole = fieldsOf(value);
   const notes: string[] = [];
-  const entries = (Array.isArray(whole.model_list) ? whole.model_list : []).map(fieldsOf);
-  const taken = new Set<string>();
-  const named = withCalledNames(
-    entries.map((entry) => ({ entry, group: String(entry.model_name), name: nameOf(entry, taken) })),
-    providers,
-  );
+  const custom = customProviders(whole);
+  const ofModules = new Set<string>();
+  const named = withCalledNames(value, called).map((one) => {
+    const parameters = fieldsOf(one.entry.litellm_params);
+    const model = String(parameters.model);
+    const [prefix = ''] = model.split('/');
+    if (!custom.has(String(parameters.custom_llm_provider ?? prefix))) return one;
+    ofModules.add(one.name);
+    const played = { ...parameters, model: `openai/${model.slice(model.indexOf('/') + 1)}`, custom_llm_provider: undefined };
+    return { ...one, entry: { ...one.entry, litellm_params: defined(played) } };
+  });
   const kept = named.filter(({ entry }) => !isLeftOut(entry));
   const left = named.filter((one) => !kept.includes(one)).map(({ name }) => name);
   if (left.length > 0) notes.push(`Left out, because their protocols can't be redirected to fake providers: ${listed(left)}.`);
   const replaced = kept.filter(({ entry }) => isReplaced(modelOf(fieldsOf(entry.litellm_params))));
-  const asOpenai = replaced.map(({ name }) => name);
+  const asOpenai = kept.filter((one) => replaced.includes(one) || ofModules.has(one.name)).map(({ name }) => name);
   if (asOpenai.length > 0)
     notes.push(`Rehearsed by OpenAI's protocol, because LiteLLM calls them by one that fake providers don't have: ${listed(asOpenai)}.`);
   const missing = new Set(named.map(({ group }) => group).filter((group) => !kept.some((one) => one.group === group)));
@@ -83,7 +89,7 @@ export function redirectFile(value: unknown, base: string, { keepState, provider
     groups,
     weights: weightsOf(kept),
     reasons,
-    models: new Map(kept.map(({ name, group }) => [name, group.includes('*') ? name : group])),
+    models: new Map(kept.map(({ name, model }) => [name, model])),
     notes,
   };
 }
@@ -112,40 +118,30 @@ function weightsOf(kept: readonly Named[]): Map<string, number> {
   );
 }
 
-/** The name of the provider that an import makes of a deployment. */
-function nameOf({ model_name, model_info }: Fields, taken: Set<string>): string {
-  const { display_name } = fieldsOf(model_info);
-  return uniqueName(typeof display_name === 'string' && display_name !== '' ? display_name : String(model_name), taken);
-}
-
 /** A deployment, and the name of the provider that an import makes of it. */
 interface Named {
   readonly entry: Fields;
   readonly group: string;
   readonly name: string;
+  /** The model that callers name. */
+  readonly model: string;
 }
 
 /** The deployments, and for those with a pattern one for each provider that is taken from it, as LiteLLM does with the names of calls. */
-function withCalledNames(named: readonly Named[], providers: readonly string[]): Named[] {
-  const patterns = [...new Set(named.map(({ group }) => group).filter((group) => group.includes('*')))];
-  const known = new Set(named.map(({ name }) => name));
-  const called = Map.groupBy(
-    providers.filter((name) => !known.has(name)),
-    (name) => patternOf(patterns, name),
-  );
-  return named.flatMap((one) => {
-    const [name, ...others] = called.get(one.group) ?? [];
-    if (name === undefined) return [one];
-    // LiteLLM calls one address for all names that fit, so that further ones get entries of their own.
-    return [{ ...one, name }, ...others.map((other) => ({ entry: filledIn(one.entry, one.group, other), group: other, name: other }))];
+function withCalledNames(value: unknown, { providers, group }: Pick<RedirectOptions, 'providers' | 'group'>): Named[] {
+  const entries = namedEntries(new Section(value, '', new FindingList()), group);
+  return [...Map.groupBy(entries, ({ index }) => index).values()].flatMap(([written, ...called]) => {
+    const model = String(written!.fields.model_name);
+    const named = { entry: { ...written!.fields }, group: model, name: written!.name, model };
+    const [first, ...others] = called.filter(({ name }) => providers.includes(name));
+    if (first === undefined) return [named];
+    const modelOfCall = ({ fields }: NamedEntry) => String(fields.model_name);
+    return [
+      { ...named, name: first.name, model: modelOfCall(first) },
+      // LiteLLM calls one address for all names that fit, so that further ones get entries of their own.
+      ...others.map((other) => ({ entry: { ...other.fields }, group: modelOfCall(other), name: other.name, model: modelOfCall(other) })),
+    ];
   });
-}
-
-/** The entry of a pattern for one name. */
-function filledIn(entry: Fields, pattern: string, name: string): Fields {
-  const rest = name.slice(pattern.indexOf('*'));
-  const parameters = fieldsOf(entry.litellm_params);
-  return { ...entry, model_name: name, litellm_params: { ...parameters, model: String(parameters.model).replace('*', () => rest) } };
 }
 
 /** The failures that LiteLLM reads otherwise at the kind of a provider than at OpenAI's, by whose protocol it is rehearsed. */
