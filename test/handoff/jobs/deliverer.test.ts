@@ -15,12 +15,17 @@ test('A round over 200,000 webhooks returns the milliseconds until the first of 
   const queue = { kind: 'webhook', url: 'https://example.com/hook', tenant: 1, active: 1, gone: 0 } as DeliveryQueue;
   const found = Array.from({ length: 200_000 }, (_, webhook) => ({ ...queue, webhook, due_at: '2026-07-01T12:00:00.900Z' }));
   found[100_000]!.due_at = '2026-07-01T12:00:00.250Z';
+  // One that is gone and whose deliveries can't be cancelled delays no other.
+  found[0]!.gone = 1;
+  const failures: string[] = [];
+  const cancel = () => Promise.reject(new Error('This webhook fails.'));
   const deliverer = new Deliverer({
-    store: { deliveries: { queues: async () => found } } as unknown as Store,
+    store: { deliveries: { queues: async () => found, cancel } } as unknown as Store,
     clock: () => now,
-    onError: assert.fail,
+    onError: ({ message }: Error) => failures.push(message),
   } as unknown as ConstructorParameters<typeof Deliverer>[0]);
   assert.equal(await deliverer.round(), 250);
+  assert.deepEqual(failures, ['This webhook fails.']);
 });
 
 test('An attempt that its lease would not outlast is not begun: the delivery is due again when the lease ends [H128]', async (t) => {
