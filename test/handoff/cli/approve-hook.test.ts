@@ -73,6 +73,22 @@ test('a hook allows, with what a person changed, or denies with what the person 
   }
 });
 
+test('a hook asks for the program unless it names an agent, below the time that programs give it, and an interruption approves nothing [H724]', async (t) => {
+  const { bench, hook, decide } = await hooked(t);
+  for (const [input, flags, agent] of [
+    [pre, [], 'claude-code'],
+    [codex, [], 'codex'],
+    [{ ...pre, tool_use_id: 'own' }, ['--agent', 'mine'], 'mine'],
+  ] as const) {
+    const [{ exitCode }, asked] = await Promise.all([hook(input, ...flags), decide({ decision: 'reject' })]);
+    assert.deepEqual([exitCode, asked!.asked_by!.agent_id, asked!.timeout_seconds], [0, agent, 590]);
+  }
+  const waiting = hook({ ...pre, tool_use_id: 'late' });
+  await until(async () => (await bench.service.call('GET', '/packets/awaiting')).body.packets[0] as Packet);
+  process.emit('SIGHUP');
+  refused(await waiting, 2, /not approved: the hook was interrupted/);
+});
+
 test('a hook that starts over gets its decision, and asks again about a permission that was given', async (t) => {
   const { hook, decide } = await hooked(t);
   const [{ answer }, asked] = await Promise.all([hook(permission), decide({ decision: 'reject', message: 'Never' })]);

@@ -299,6 +299,36 @@ for (const store of stores) {
       assert.equal(given.details.partial, true);
     });
 
+    test('takes each decision about an action by the form of its page', async () => {
+      const service = await desk(store);
+      const action = { tool: 'refund', arguments: { amount: 5 }, decisions: ['approve', 'edit', 'reject', 'respond'] };
+      for (const [fields, expected] of [
+        [
+          { decision: 'edit', arguments: '{"amount": 3}' },
+          { decision: 'edit', arguments: { amount: 3 }, message: null },
+        ],
+        [
+          { decision: 'reject', message: 'Too much' },
+          { decision: 'reject', arguments: { amount: 5 }, message: 'Too much' },
+        ],
+        [
+          { decision: 'respond', message: 'It is paid' },
+          { decision: 'respond', arguments: { amount: 5 }, message: 'It is paid' },
+        ],
+      ] as const) {
+        const { id } = await packetIn(service, 'awaiting_human', { hitl: { required: true, reason: 'r', question: 'Refund?', action } });
+        const link = await linkTo(service, id, { responder: 'Dana' });
+        const digest = digestIn(await open(service, link));
+        if (fields.decision !== 'reject') {
+          const { status } = await send(service, link, { digest, decision: fields.decision, arguments: '[3]', message: '' });
+          assert.equal(status, 400, 'neither arguments that are no object nor an empty answer');
+        }
+        assert.equal((await send(service, link, { digest, ...fields })).status, 200);
+        const { decision, arguments: given, message, by } = (await hitlOf(service, id)).decision;
+        assert.deepEqual([{ decision, arguments: given, message }, by[0].method], [expected, 'link']);
+      }
+    });
+
     test('lets an approval stand where that is allowed and the link is of the person who approves, and nowhere else [H419]', async () => {
       const service = await desk(store);
       const keyOf = async (rights: object) => (await service.call('POST', '/keys', { body: { name: 'k', ...rights } })).body.key;
@@ -713,7 +743,8 @@ for (const store of stores) {
         properties: { [attack]: field, 'x" autofocus onfocus="alert(1)': { type: 'string', title: attack }, n: { type: 'integer' } },
         required: ['n'],
       };
-      for (const asked of [hitl, { ...hitl, options: undefined, schema }]) {
+      const action = { tool: attack, title: attack, description: attack, arguments: { [attack]: attack, list: [attack] } };
+      for (const asked of [hitl, { ...hitl, options: undefined, schema }, { ...hitl, options: undefined, action }]) {
         const { id } = await packetIn(service, 'awaiting_human', { ...changes, hitl: asked });
         for (const request of [{}, { responder: attack }]) {
           const link = await linkTo(service, id, request);

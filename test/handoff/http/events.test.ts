@@ -84,6 +84,23 @@ for (const store of stores) {
       ]);
     });
 
+    test('the start and the end of an execution are packet.updated events', async (t) => {
+      const service = await shareService(store);
+      const stream = await listen(t, service);
+      const body = { agent: { id: 'refunds' }, action: { tool: 'refund', arguments: {} }, exclude_source: false };
+      const { id, hitl } = (await service.call('POST', '/approvals', { body })).body;
+      await service.call('POST', `/packets/${id}/respond`, { body: { decision: 'approve', responded_by: 'Ada' } });
+      await service.call('POST', `/packets/${id}/execution`, { body: { arguments_digest: hitl.action.arguments_digest } });
+      await service.call('PATCH', `/packets/${id}/execution`, { body: { status: 'succeeded' } });
+      assert.deepEqual(
+        (await stream.events.take(8)).map(({ event }) => event),
+        [
+          ...['packet.created', 'packet.claimed', 'packet.awaiting_human', 'packet.updated', 'hitl.response_ready'],
+          ...['packet.updated', 'packet.updated', 'packet.completed'],
+        ],
+      );
+    });
+
     test('a batch produces one event per packet, in the order of the commit', async (t) => {
       const service = await shareService(store);
       const stream = await listen(t, service);
