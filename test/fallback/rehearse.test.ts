@@ -6,6 +6,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { type Condition, conditions } from '../../src/fallback/model/chain.ts';
 import { testExample } from '../../src/fallback/model/test.ts';
 import { explained } from '../../src/fallback/rehearse/explain.ts';
+import { type OutageOptions, timelineFrom } from '../../src/fallback/rehearse/outages.ts';
 import { filledIn, RehearsalError, startProgram, wordsOf } from '../../src/fallback/rehearse/program.ts';
 import { exitCodeOf, reportOf } from '../../src/fallback/rehearse/report.ts';
 import { importChain } from '../../src/fallback/rules/targets/import.ts';
@@ -156,6 +157,18 @@ describe('fallback-service rehearse', () => {
     assert.doesNotMatch(stdout, /Cool-downs|Left out/);
   });
 
+  test('plays outages in time with --outage, second by second [F122]', async (t) => {
+    const config = written(t, 'config.yaml', litellm);
+    const args = ['--config', config, '--rate', '120', '--for', '2', '--run', started()];
+    const { code, stdout, stderr } = await run('--outage', 'gpt-4o auth_error 0-1', ...args);
+    assert.equal(code, 0, stdout + stderr);
+    assert.match(stdout, /^same +0 +gpt-4o, claude +gpt-4o, claude$/m);
+    assert.match(stdout, /^same +1 +gpt-4o +gpt-4o$/m);
+    assert.match(stdout, /^All 4 prompts agree\.$/m);
+    const idle = await run('--outage', 'claude auth_error 0-2', ...args);
+    assert.equal(idle.code, 1, 'no call met the outage');
+  });
+
   test('sends no scene again to a running gateway, which may remember its failures [F159]', async (t) => {
     const config = written(t, 'config.yaml', litellm.replaceAll('timeout: 3', 'timeout: 0.1'));
     let asked = 0;
@@ -233,6 +246,20 @@ describe('fallback-service rehearse', () => {
 });
 
 describe('A command line', () => {
+  test('has outages with their rate and time, or says what is wrong with them [F122]', () => {
+    assert.deepEqual(timelineFrom({ outage: ['my model timeout 1-20 retry-after 5'], rate: '30' }), {
+      ...{ rate_per_minute: 30, seconds: 120 },
+      outages: [{ provider: 'my model', condition: 'timeout', from_s: 1, to_s: 20, retry_after_ms: 5000 }],
+    });
+    assert.equal(timelineFrom({}), undefined);
+    const refused = (options: OutageOptions, said: RegExp) => assert.throws(() => timelineFrom(options), said);
+    refused({ for: '5' }, /--for is for outages; give --outage as well/);
+    refused({ outage: ['gpt-4o 1-2'] }, /--outage must be a provider, a condition and seconds/);
+    refused({ outage: ['gpt-4o broken 1-2'] }, /--outage must have one of the conditions/);
+    refused({ outage: ['gpt-4o timeout 1-2'], preset: 'healthy' }, /--preset cannot be given together/);
+    refused({ outage: ['gpt-4o timeout 1-2'], for: 'long' }, /--for must be a whole number/);
+  });
+
   test('is split into words without a shell, with what is filled in', () => {
     assert.deepEqual(wordsOf(`a 'b c' "d \\" e" f\\ g $HOME *`), ['a', 'b c', 'd " e', 'f g', '$HOME', '*']);
     assert.deepEqual(filledIn(['--port={port}', '{config}', '{other}'], { port: '1', config: 'a b' }), ['--port=1', 'a b', '{other}']);

@@ -319,6 +319,78 @@ describe('A rehearsal', () => {
     assert.deepEqual([cut.success, cut.received!.tool_calls], [false, [{ name: 'get_weather', valid: false }]]);
   });
 
+  /** A gateway that passes each call on to the first provider, by the API by which it was called. */
+  async function passing(t: TestContext, token: string) {
+    const gateway = await startProvider(t, async (response) => {
+      const { path, body } = gateway.seen.at(-1)!;
+      const answer = await post(`${origin}/rehearsal/${token}/gpt-4o${path}`, JSON.stringify(body));
+      response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type')! }).end(await answer.text());
+    });
+    return gateway;
+  }
+
+  const asked = { images: true, reasoning: 'low', response_format: true, max_tokens: 77 } as const;
+  const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} } } };
+  const bodies = {
+    chat: [
+      '"reasoning_effort":"low"',
+      '"max_tokens":77',
+      '"response_format":{"type":"json_schema"',
+      '"name":"f"',
+      '"image_url":{"url":"data:',
+    ],
+    messages: [
+      '"budget_tokens":1024',
+      '"max_tokens":2048',
+      '"output_config":{"format":{"type":"json_schema"',
+      '"name":"f"',
+      '"type":"image"',
+    ],
+    responses: ['"reasoning":{"effort":"low"}', '"max_output_tokens":77', '"format":{"type":"json_schema"', '"name":"f"', '"input_image"'],
+  } as const;
+  for (const endpoint of ['chat', 'messages', 'responses'] as const)
+    test(`calls a gateway by ${endpoint} with all that a request can have, whole and streamed, and says what came back [F135]`, async (t) => {
+      const { id } = await createChain(service, { name: 'passed on', providers, fallback_rules: [] });
+      const gateway = await passing(t, await tokenOf(id));
+      const rehearsing = async (request: object) => {
+        const shape = { stream: 'both', endpoint, ...request };
+        const { results, differences } = await rehearse(id, { url: gateway.base }, { preset: 'healthy', request: shape });
+        assert.deepEqual(differences, []);
+        assert.deepEqual(
+          results.map((one) => one.request),
+          [true, false].map((stream) => ({ endpoint, stream, shape: null })),
+        );
+        return results.map(({ received }) => received!);
+      };
+      for (const received of await rehearsing({ ...asked, tools: [tool] }))
+        assert.deepEqual([received.status, received.tool_calls, received.error], [200, [{ name: 'f', valid: true }], null]);
+      for (const { body } of gateway.seen) for (const part of bodies[endpoint]) assert.ok(JSON.stringify(body).includes(part), part);
+      const [streamed, whole] = await rehearsing({});
+      assert.deepEqual([streamed!.text_chunks, whole!.text_chunks, streamed!.lost, whole!.lost], [4, 1, 0, 0]);
+      assert.ok(streamed!.time_to_first_token_ms! >= 0 && whole!.time_to_first_token_ms === null);
+      assert.ok(streamed!.finish_reason !== null && streamed!.model !== null);
+    });
+
+  test('whose healthy streamed answer fails has one difference with its reason, and tests no other stream of it [F135]', async (t) => {
+    const { id } = await rehearsed(t);
+    const failing = await startProvider(t, status(500));
+    const { agreement, differences, verdict } = await rehearse(id, { url: failing.base }, { preset: 'streams', request: { stream: true } });
+    assert.equal(verdict, 'differs');
+    assert.deepEqual([failing.seen.length, differences!.length, agreement!.differing], [1, 1, 1]);
+    assert.equal(agreement!.not_tested, agreement!.prompts - 1);
+    assert.match(differences![0]!.sentence, /^Streamed: .* the gateway called nobody and ended with an error \(HTTP 500\)\.$/);
+  });
+
+  test('has fakes that refuse what their kind does not take, with its status and its error [F138]', async (t) => {
+    const own = [{ name: 'gpt-4o', model_id: 'openai/gpt-4o' }, providers[1]!];
+    const { id } = await createChain(service, { name: 'refusing', providers: own, fallback_rules: [] });
+    const gateway = await passing(t, await tokenOf(id));
+    const requests = [{ messages: [{ role: 'user', content: 'a' }], top_k: 1 }];
+    const { results } = await rehearse(id, { url: gateway.base }, { preset: 'healthy', request: { requests, endpoint: 'chat' } });
+    const { attempts, received } = results[0]!;
+    assert.deepEqual([attempts[0]!.condition, attempts[0]!.status_code, received!.status], ['unsupported_request', 400, 400]);
+  });
+
   for (const [flaw, fault, named] of flaws) {
     test(`names a gateway's fault: ${flaw} [F61]`, async (t) => {
       const { id, gateway } = await rehearsed(t, flaw);
