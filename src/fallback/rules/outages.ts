@@ -2,7 +2,7 @@ import { plural } from '../../kit/wording.ts';
 import type { Condition } from '../model/chain.ts';
 import type { Difference, Expected } from '../model/rehearsal.ts';
 import { afterFailure, cooldownOf, emptyMemory, isLeftOut, type Memory } from './cooldown.ts';
-import { decide, type Engine, firstPosition } from './engine.ts';
+import { decide, type Engine, firstPosition, type NextStep } from './engine.ts';
 import type { InjectedFault } from './plan.ts';
 import { courseOf, differencesFrom, firstDifference, type Groups, type Outcome, receivedDifference } from './rehearsal.ts';
 import type { OutSpan } from './timeline.ts';
@@ -48,6 +48,8 @@ interface PlayedPrompt {
   readonly index: number;
   readonly start: number;
   readonly calls: readonly MadeCall[];
+  /** The longest duration of the prompt. */
+  readonly deadlineMs: number | null;
 }
 
 /** A time in which a provider is left out, and the failure that began it. */
@@ -69,6 +71,8 @@ export interface ComparedPrompt {
 interface Said {
   readonly expected: Expected;
   readonly statuses: readonly (number | null)[];
+  /** How the prompt ends; null if it is served. */
+  readonly end: NextStep['end'];
 }
 
 /** The calls of a member of a balanced group, and what the draws let expect. */
@@ -141,17 +145,17 @@ export class OutageComparison {
       this.#spans.push({ provider, from: end, to: until, prompt, call, condition });
   }
 
-  /** Compares a prompt that has ended. `outcomeOf` says how it ended, beside what the chain says of it. */
-  compare(played: PlayedPrompt, outcomeOf: (expected: Expected) => Outcome): ComparedPrompt {
+  /** Compares a prompt that has ended. `outcomeOf` says how it ended, beside what the chain says of it and how it ends there. */
+  compare(played: PlayedPrompt, outcomeOf: (expected: Expected, end: NextStep['end']) => Outcome): ComparedPrompt {
     this.#countDraws(played);
     const exact = this.#said(played, new Map());
-    const first = outcomeOf(exact.expected);
+    const first = outcomeOf(exact.expected, exact.end);
     const isSame = (said: Said, outcome: Outcome) =>
       firstDifference(said.expected, outcome, this.#options.groups) === null && (outcome.fault ?? null) === null;
     if (isSame(exact, first) && this.#strayed(played, new Map()) === undefined) return { ...exact, agrees: true };
     for (const [shifts, chosen] of this.#views(played)) {
       const said = this.#said(played, shifts, chosen);
-      if (this.#strayed(played, shifts) === undefined && isSame(said, outcomeOf(said.expected))) return { ...said, agrees: true };
+      if (this.#strayed(played, shifts) === undefined && isSame(said, outcomeOf(said.expected, said.end))) return { ...said, agrees: true };
     }
     this.#note(played, exact, first);
     return { ...exact, agrees: false };
@@ -164,7 +168,7 @@ export class OutageComparison {
   }
 
   /** What the chain does with a prompt, where calls that it shares with the gateway end as they really did. */
-  #said({ index, start, calls }: PlayedPrompt, shifts: ReadonlyMap<number, number>, chosen = start): Said {
+  #said({ index, start, calls, deadlineMs }: PlayedPrompt, shifts: ReadonlyMap<number, number>, chosen = start): Said {
     const { chain } = this.#engine;
     const { faultAt } = this.#options;
     const statuses: (number | null)[] = [];
@@ -174,7 +178,7 @@ export class OutageComparison {
       (provider: number) =>
         this.#isOut(provider, at, shifts, { prompt: index, shared });
     const position = firstPosition(this.#engine, isOut(chosen));
-    if (position === undefined) return { expected: { served_by: null, attempts }, statuses };
+    if (position === undefined) return { expected: { served_by: null, attempts }, statuses, end: 'exhausted' };
     let at = start;
     let shared = 0;
     for (let isShared = true; ; ) {
@@ -191,11 +195,11 @@ export class OutageComparison {
       at = isShared ? made!.end : at + (condition !== null && status_code === null && condition === 'timeout' ? provider.timeout_ms : 1);
       attempts.push({ provider: provider.name, condition });
       statuses.push(status_code);
-      if (condition === null) return { expected: { served_by: provider.name, attempts }, statuses };
+      if (condition === null) return { expected: { served_by: provider.name, attempts }, statuses, end: null };
       const failure = { condition, status_code, retry_after_ms: fault?.retry_after_ms ?? null };
-      const inputs = { random: () => 0.5, elapsed_ms: at - start, deadline_ms: null, isOut: isOut(at, shared) };
+      const inputs = { random: () => 0.5, elapsed_ms: at - start, deadline_ms: deadlineMs, isOut: isOut(at, shared) };
       const step = decide(this.#engine, position, failure, inputs);
-      if (step.end !== null) return { expected: { served_by: null, attempts }, statuses };
+      if (step.end !== null) return { expected: { served_by: null, attempts }, statuses, end: step.end };
       at += step.wait_ms;
     }
   }

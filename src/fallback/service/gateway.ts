@@ -226,7 +226,7 @@ async function sent(parts: GatewayRunDependencies, run: PromptRun, shape: Shape,
   const said = expectedOf(expected.result);
   const asked = await askGateway(parts, run, shape, { said, usualMs: 2 * expected.result.latency_ms });
   const statusOf = (attempt: number) => expected.result.attempts[attempt]!.status_code;
-  const outcome = outcomeOf(asked, said, shape);
+  const outcome = outcomeOf(asked, shape, said, expected.end);
   const finish = () => {
     if (asked.problem !== undefined) rehearsal.markUnusable(asked.problem);
     return finishedOf(run, asked, shape, {
@@ -259,7 +259,7 @@ interface Asked {
 interface Ended {
   /** As the end of a sentence about the gateway. */
   readonly sentence: string;
-  /** Whether its own deadline was over, at which the chain ends it as well. */
+  /** Whether its own deadline was over, at which the chain may end it as well. */
   readonly isDeadline: boolean;
 }
 
@@ -305,13 +305,18 @@ const isUnanswered = ({ condition, status_code: status }: CallResult) => conditi
 const servedBy = ({ answer, attempts }: Asked): string | null =>
   answer.condition === null ? (attempts.find(({ condition }) => condition === null)?.provider ?? null) : null;
 
-/** How a prompt ended, beside what the chain says of it. */
-export function outcomeOf(asked: Asked, said: Expected, shape: Shape): Outcome & { readonly fault: string | null } {
+/** How a prompt ended, beside what the chain says of it and how it ends there. */
+export function outcomeOf(
+  asked: Asked,
+  shape: Shape,
+  said: Expected,
+  end: FinishedPrompt['end'],
+): Outcome & { readonly fault: string | null } {
   const { attempts, answer, received, ended } = asked;
   const success = answer.condition === null;
   // Why a gateway fails where no provider does is not said by its calls.
   const isHealthy = said.attempts.every(({ condition }) => condition === null);
-  const isCut = ended !== null && !ended.isDeadline;
+  const isCut = ended !== null && !(ended.isDeadline && end === 'deadline');
   const fault = isCut ? `the gateway ${ended.sentence}` : faultOfReceived(said, success, received, shape);
   const told = { fault, reason: isHealthy ? answer.error : null, ended: ended?.sentence ?? null };
   return { attempts, served_by: servedBy(asked), success, stream: shape.stream, ...told };

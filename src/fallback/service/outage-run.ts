@@ -53,7 +53,9 @@ export class OutageRun {
       const { provider, condition, status_code, injected, start_ms, latency_ms } = attempt;
       return { provider, condition, status_code, injected, start: start + start_ms, end: start + start_ms + latency_ms };
     });
-    const { expected: said, agrees } = comparison.compare({ index, start, calls }, (expected) => outcomeOf(asked, expected, shape));
+    const { expected: said, agrees } = comparison.compare({ index, start, calls, deadlineMs: run.deadlineMs }, (...said) =>
+      outcomeOf(asked, shape, ...said),
+    );
     rehearsal.count(index, agrees);
     if (asked.problem !== undefined && said.attempts.length > 0) rehearsal.markUnusable(asked.problem);
     if (start - planned > latestMs)

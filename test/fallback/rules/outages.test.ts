@@ -23,12 +23,14 @@ function compared(
     groups = new Map(),
     weights,
     lateMs = 0,
+    deadlineMs = null,
     streamed = [],
   }: {
     chain?: Partial<ChainRequest>;
     groups?: Map<string, string>;
     weights?: Map<string, number>;
     lateMs?: number;
+    deadlineMs?: number | null;
     streamed?: readonly number[];
   } = {},
 ) {
@@ -54,7 +56,7 @@ function compared(
       comparison.ended({ ...one, prompt: index, call, end: one.end + lateMs, retry_after_ms: null });
     const served_by = calls.find(({ condition }) => condition === null)?.provider ?? null;
     const outcome = { attempts: calls, served_by, success: served_by !== null, stream: streamed.includes(index) };
-    return comparison.compare({ index, start, calls }, () => outcome).agrees;
+    return comparison.compare({ index, start, calls, deadlineMs }, () => outcome).agrees;
   });
   return { comparison, agree, sentences: comparison.items.map(({ sentence }) => sentence) };
 }
@@ -139,6 +141,9 @@ describe('A prompt in an outage is compared with what the chain does after the f
     // Also if the call is seen to end when the next one has begun already.
     assert.deepEqual(compared([[10, [limited, 'b']]], { lateMs: 3 }).agree, [true]);
     assert.deepEqual(compared([[10, [limited, limited, 'b']]], { lateMs: 3 }).agree, [false]);
+    // Its deadline ends a prompt as the chain does.
+    assert.deepEqual(compared([[10, [limited]]], { chain: {}, deadlineMs: 1 }).agree, [true]);
+    assert.deepEqual(compared([[10, [limited]]], { chain: {}, deadlineMs: 100 }).agree, [false]);
     // What is only met by the second call is not known behind the first.
     const second = { chain: { cooldown: { ...half, allowed_fails: 1 } } };
     assert.deepEqual(compared([[10, [limited, limited, 'b']]], second).agree, [true]);

@@ -144,7 +144,7 @@ test('What a rehearsal ends itself is told as its own doing, not as something th
   assert.equal(problemOf({ ...late, status_code: 504 } as CallResult, [called], false), undefined);
 });
 
-test('A prompt that the rehearsal ends differs, unless its own deadline was over, and what the gateway does with it then is no difference [F150]', async (t) => {
+test('A prompt that the rehearsal ends differs, unless the chain ends it at the deadline as well, and what the gateway does with it then is no difference [F150]', async (t) => {
   const engine = createEngine(define(threeProviders));
   const [first, second] = engine.chain.providers.map(({ name }) => name) as [string, string];
   const down = { ...injected, provider: 0, condition: 'timeout' as const, status_code: null };
@@ -158,6 +158,12 @@ test('A prompt that the rehearsal ends differs, unless its own deadline was over
     ],
     [1000, [down], [`${first} does not answer: the gateway ${ended}.`]],
     [100, [down], []],
+    // The chain fails at once, so that its deadline ends nothing.
+    [
+      100,
+      [{ ...down, condition: 'content_filter' as const, status_code: 400 }],
+      [`${first} answers 400 (content_filter): the gateway ${ended}.`],
+    ],
   ] as const) {
     const rehearsal = new Rehearsal(engine, () => performance.now());
     const call = (provider: string) => rehearsal.answerCall({ provider, path: 'v1/chat/completions', body }, () => undefined);
