@@ -376,15 +376,19 @@ test('A rehearsal with outages in which no call should fail tests nothing: exit 
   assert.deepEqual([codeWith(null), codeWith('server_error')], [1, 0]);
 });
 
-test('The report of a rehearsal says how many scenes agreed only when sent again [F118]', () => {
+test('The report of a rehearsal says what was left out, once, and how many scenes agreed only when sent again [F118, F157]', () => {
   const agreement = { prompts: 9, agreeing: 9, differing: 0, not_tested: 0, sent_again: 2, stray_calls: 0 };
   const program = { label: 'LiteLLM', version: null, measured: [] };
-  const lines = (sent_again: number) =>
-    reportOf({ result: { ...testExample, results: [], agreement: { ...agreement, sent_again } }, differences: [], program, notes: [] })
+  const lines = (sent_again: number, assumptions: string[] = []) => {
+    const result = { ...testExample, results: [], assumptions, agreement: { ...agreement, sent_again } };
+    return reportOf({ result, differences: [], program, notes: assumptions.slice(1) })
       .split('\n')
-      .slice(-2);
-  assert.deepEqual(lines(2), ['2 scenes agreed only when sent again.', 'All 9 scenes agree.']);
-  assert.deepEqual(lines(0), ['', 'All 9 scenes agree.']);
+      .slice(-3);
+  };
+  assert.deepEqual(lines(2), ['', '2 scenes agreed only when sent again.', 'All 9 scenes agree.']);
+  const left = ['Only the first scenes are played.', 'b is left out.'];
+  assert.deepEqual(lines(0, left), [...left.toReversed(), 'All 9 scenes agree.']);
+  assert.deepEqual(lines(0).slice(1), ['', 'All 9 scenes agree.']);
 });
 
 describe('A file of LiteLLM for a rehearsal', () => {

@@ -25,7 +25,7 @@ export function exitCodeOf({ result, differences }: Rehearsed): 0 | 1 | 3 {
 
 /** The report of a rehearsal for people. */
 export function reportOf({ result, program, differences, notes }: Rehearsed): string {
-  const { agreement, chain, results, error, timeline } = result;
+  const { agreement, assumptions, chain, results, error, timeline } = result;
   const isMixed = new Set(results.map(({ request }) => request?.stream)).size > 1;
   const rows = timeline
     ? secondsOf(results, timeline)
@@ -49,7 +49,8 @@ export function reportOf({ result, program, differences, notes }: Rehearsed): st
     ]),
     ...(stray_calls > 0 ? [`${plural(stray_calls, 'call')} of the fake providers belonged to no ${what}.`] : []),
     ...(sent_again > 0 ? [`${plural(sent_again, what)} agreed only when sent again.`] : []),
-    ...notes,
+    // What an export leaves out is a note of it as well.
+    ...new Set([...notes, ...assumptions]),
     ...measurement(program),
     total,
   ].join('\n');
