@@ -39,6 +39,9 @@ export function createAdmission({
   identity,
   limits,
 }: AdmissionDependencies) {
+  // The scheme by which a key may be sent (RFC 9110, 11.6.1). With an identity provider, its challenge is on each refusal.
+  const headers: Record<string, string> = identity === undefined ? { 'www-authenticate': 'Bearer realm="baton"' } : {};
+  const unauthorized = (detail: string) => new ServiceError('UNAUTHORIZED', detail, { headers });
   const isOwnHost = ownHosts([host, ...allowedHosts, ...(identity?.hosts ?? [])]);
 
   /** Authenticates and counts a request, and sets the rate limit headers of its answer. */
@@ -54,7 +57,7 @@ export function createAdmission({
     }
     if (key === undefined && route.keyInQuery && !route.forPrograms && devMode) return keys.defaultCaller();
     // A repeated parameter is an array.
-    if (typeof key !== 'string' || key === '') throw unauthorized(noKey(route), identity?.challenge(route));
+    if (typeof key !== 'string' || key === '') throw unauthorized(noKey(route));
     const found = keys.authenticate(key, request.raw.socket);
     if (identity === undefined || bearerOf(request.headers) !== key)
       return andThen(found, (caller) => count(route, request, reply, caller));
@@ -74,7 +77,7 @@ export function createAdmission({
     by.requireOwnPage(route, request);
     await keys.refresh();
     const caller = await by.identity.sessions.callerOf(token);
-    if (caller === undefined) throw unauthorized('The session has ended. Sign in again.', by.challenge(route));
+    if (caller === undefined) throw unauthorized('The session has ended. Sign in again.');
     return count(route, request, reply, caller);
   }
 
@@ -86,8 +89,6 @@ export function createAdmission({
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<Caller> {
-    // Also on a 429, so that a client learns how it gets a token.
-    reply.header('www-authenticate', by.challenge(route));
     await keys.refresh();
     const mayBeToken = !token.startsWith(keyPrefix) && !(await keys.wasKey(token));
     const mayAsk = () => limits.requireFewWrongKeys(request.ip, clock().getTime());
@@ -112,9 +113,8 @@ export function createAdmission({
   function count(route: Admission, request: FastifyRequest, reply: FastifyReply, caller: Caller | undefined): Caller | Promise<Caller> {
     const now = clock().getTime();
     if (caller === undefined) {
-      if (identity !== undefined) reply.header('www-authenticate', identity.challenge(route));
       limits.wrongKey(request.ip, now);
-      throw unauthorized('The API key is not valid.', identity?.challenge(route));
+      throw unauthorized('The API key is not valid.');
     }
     request.info.caller = caller.tenant_id;
     return andThen(limits.count(caller, now), (state) => counted(route, request, reply, caller, state));
@@ -129,7 +129,6 @@ export function createAdmission({
   ): Caller | Promise<Caller> {
     reply.headers(state.headers);
     if (state.refusal !== undefined) return refuse(route, caller, state.refusal);
-    if (caller.kind === 'token') reply.removeHeader('www-authenticate');
     request.info.counted = state;
     identity?.note(reply, route, caller, route);
     requireRight(caller, route);
@@ -150,11 +149,6 @@ export function createAdmission({
   }
 
   return admit;
-}
-
-/** 401, with the scheme by which a key may be sent (RFC 9110, 11.6.1). */
-function unauthorized(detail: string, challenge = 'Bearer realm="baton"'): ServiceError {
-  return new ServiceError('UNAUTHORIZED', detail, { headers: { 'www-authenticate': challenge } });
 }
 
 /** Refuses a request that a foreign page may have caused by DNS rebinding. @throws ServiceError 403 */

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 
 import type { Clock } from '../../kit/clock.ts';
 import { ServiceError } from '../../kit/errors.ts';
@@ -25,6 +25,9 @@ const offered = {
 
 /** The methods of requests that change nothing. */
 const reading: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+/** The access of routes that take no key. */
+const withoutKey: ReadonlySet<string> = new Set(['public', 'link', 'sign-in']);
 
 /** The value of a parameter of a challenge (RFC 9110, section 11.2). */
 const quoted = (text: string): string => `"${text.replace(/[^\x20-\x7e]/g, '?').replace(/["\\]/g, "'")}"`;
@@ -104,6 +107,18 @@ export class IdentityAdmission {
       ...(scope === undefined ? [] : [`scope=${quoted(scope)}`]),
     ];
     return `Bearer ${parts.join(', ')}`;
+  }
+
+  /** Puts the challenge on each 401 and 429 that has none, so that a client learns how it gets a token, except where no key is taken. */
+  challengeRefused(app: FastifyInstance): void {
+    app.addHook('onSend', ({ exchange }, reply, _, done) => {
+      const { statusCode: status } = reply;
+      if ((status === 401 || status === 429) && !reply.hasHeader('www-authenticate')) {
+        const { access = 'any', ...route } = (exchange?.route ?? {}) as Partial<HandoffRoute>;
+        if (!withoutKey.has(access)) reply.header('www-authenticate', this.challenge(route));
+      }
+      done();
+    });
   }
 
   /** The challenge for a token that lacks only a scope, which names what the client has and what it needs; undefined for others. */

@@ -126,6 +126,7 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
     onAnswered: metrics.observe,
     onLimited: uncountRefused,
   });
+  parts.identity?.challengeRefused(app);
   allowOrigins(app, corsOrigins);
   if (devMode) refuseForeignPages(app, { hosts: [host], origins: corsOrigins, hasKey });
 

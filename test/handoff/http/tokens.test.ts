@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { describe, type TestContext, test } from 'node:test';
 import { exportSPKI } from 'jose';
 import { Provider } from '../../../src/handoff/identity/provider.ts';
+import { messageOf } from '../../support/a2a.ts';
 import {
   asPerson,
   cookiesOf,
@@ -367,11 +368,22 @@ describe('A token of the identity provider', () => {
     const valid = await few.token();
     const first = await few.as('GET', '/packets', valid);
     assert.deepEqual([first.status, first.headers['www-authenticate']], [200, undefined]);
+    const quota = await start(t);
+    const { id } = (await quota.service.call('GET', '/keys/self')).body.tenant;
+    await quota.service.call('PATCH', `/tenants/${id}`, { body: { handoffs_per_day: 0 } });
+    const ownMetadata = {
+      metadata: { source_agent: { id: 'connector', name: 'c', framework: 'x' }, target_agent: { id: 'b', name: 'b' } },
+    };
     const limited = {
       'a forged token': as('GET', '/packets', forged),
       'a wrong key': service.call('GET', '/packets', { key: `svc_${'x'.repeat(49)}` }),
       'a wrong key at /mcp': service.call('POST', '//mcp', { key: 'wrong', body: {} }),
       'a valid token': few.as('GET', '/packets', valid),
+      'the daily quota': quota.as('POST', '/packets', await quota.token(), { body: packetRequest(ownMetadata) }),
+      'the daily quota at A2A': quota.as('POST', '//a2a/message:send', await quota.token(), {
+        body: messageOf('Hello', { messageId: 'm' }),
+        headers: { 'a2a-version': '1.0' },
+      }),
     };
     for (const [name, answer] of Object.entries(limited)) {
       const { status, headers } = await answer;
