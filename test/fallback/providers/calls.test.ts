@@ -193,6 +193,14 @@ const cases: Case[] = [
     stream: true,
   },
   {
+    name: 'a malformed part behind the content of a stream',
+    does: streaming([chunk('rea'), '{"choices":', '[DONE]']),
+    condition: 'interrupted',
+    code: 200,
+    error: 'the stream has an error',
+    stream: true,
+  },
+  {
     name: 'a stream without content in time',
     does: stalling([chunk('')]),
     condition: 'first_token_timeout',
