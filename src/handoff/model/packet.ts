@@ -233,7 +233,7 @@ export const RespondRequest = object({
       description: 'The `hitl.digest` of what the person was shown; 409 `STALE` if the question or what it is about has changed since.',
     }),
   ),
-  responded_by: name('The person who answers.'),
+  responded_by: Type.Optional(name('The person who answers; whom the key is for, or who signed in, if left out.')),
   notes: Type.Optional(prose('Additional remarks.')),
   partial: Type.Optional(
     Type.Boolean({ description: 'Whether the page left out text of the packet and the person answered without opening it.' }),
@@ -361,7 +361,8 @@ export type CreateRequest = Static<typeof CreateRequest>;
 export type ChainRequest = Static<typeof ChainRequest>;
 export type PatchRequest = Static<typeof PatchRequest>;
 export type ClaimRequest = Static<typeof ClaimRequest>;
-export type RespondRequest = Static<typeof RespondRequest>;
+/** An answer of a person who is named. */
+export type RespondRequest = Static<typeof RespondRequest> & { responded_by: string };
 export type Claimant = Static<typeof Claimant>;
 export type HistoryEvent = Static<typeof HistoryEvent>;
 

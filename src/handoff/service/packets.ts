@@ -1,4 +1,4 @@
-import { notFound, ServiceError } from '../../kit/errors.ts';
+import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import type { RandomSource } from '../../kit/id.ts';
 import { isId } from '../../kit/uuid.ts';
 import type { AskRequest } from '../model/hitl.ts';
@@ -48,8 +48,15 @@ export function createPacketService(parts: PacketServiceDependencies) {
 function createChanges(parts: PacketServiceDependencies) {
   const { store, clock, newId } = parts;
   return {
-    async respond(caller: Caller, id: string, answer: RespondRequest, options: ChangeOptions & { via?: AnsweredVia } = {}) {
+    async respond(
+      caller: Caller,
+      id: string,
+      { responded_by = caller.responder || undefined, ...given }: Partial<RespondRequest>,
+      options: ChangeOptions & { via?: AnsweredVia } = {},
+    ) {
       const { via = 'api' } = options;
+      if (responded_by === undefined) throw invalid('responded_by', 'responded_by is required: the key is for nobody.');
+      const answer: RespondRequest = { ...given, responded_by };
       requireSignIn(caller, via, parts.signIn);
       requireResponder(caller, answer.responded_by, 'responded_by');
       // Over A2A an agent answers, unless the key is a person's.

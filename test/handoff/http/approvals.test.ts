@@ -45,7 +45,7 @@ async function asked(service: TestService, key: string, more: object = {}, over:
 
 for (const store of stores) {
   describe(`Approvals, on ${store.name}`, () => {
-    test('an agent asks about a call, a person approves it, and it is executed once', async () => {
+    test('an agent asks about a call, a person approves it, and it is executed once [H435]', async () => {
       const service = await shareService(store);
       const { agent, of } = await keysOf(service, ['dana']);
       const packet = await asked(service, agent);
@@ -59,7 +59,8 @@ for (const store of stores) {
       const answered = await decide(
         service,
         packet.id,
-        { decision: 'approve', responded_by: 'dana', digest: packet.hitl.digest },
+        // By whom is known by the key.
+        { decision: 'approve', digest: packet.hitl.digest },
         { key: of.dana! },
       );
       assert.equal(answered.status, 200, answered.text);
@@ -449,7 +450,10 @@ for (const store of stores) {
       const { body: nameless } = await service.call('POST', '/keys', { body: { name: 'nameless', scopes: ['respond'] } });
       const typed = await decide(service, id, { decision: 'approve', responded_by: 'ann' }, { key: nameless.key });
       assert.deepEqual([typed.status, typed.body.code], [403, 'NOT_AN_APPROVER'], 'a typed name never counts');
+      const links = `/packets/${id}/answer-links`;
+      assert.equal((await service.call('POST', links, { body: {}, key: of.cfo! })).status, 201);
       const first = await approve('ann');
+      assert.equal((await service.call('GET', links)).body[0].status, 'open', 'the links of others stay');
       assert.deepEqual([first.status, first.body.status, first.body.hitl.step.given], [200, 'awaiting_human', 1]);
       assert.equal((await approve('ann')).body.code, 'ALREADY_APPROVED');
       assert.equal((await approve('cfo')).status, 403, 'the second step has not begun');

@@ -298,8 +298,8 @@ class RespondRequest(TypedDict):
     """The `hitl.digest` of what the person was shown; 409 `STALE` if the question or what it is
     about has changed since.
     """
-    responded_by: str
-    """The person who answers."""
+    responded_by: NotRequired[str | None]
+    """The person who answers; whom the key is for, or who signed in, if left out."""
     notes: NotRequired[str | None]
     """Additional remarks."""
     partial: NotRequired[bool | None]
