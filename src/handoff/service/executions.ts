@@ -8,7 +8,7 @@ import { ended, requireExecutable, started } from '../rules/execution.ts';
 import type { AnyPacket, Decision } from '../rules/packet.ts';
 import { latestQuestion } from '../rules/question-state.ts';
 import { actingAgent } from '../rules/rights.ts';
-import { type StoredExecution, shownExecution } from '../store/executions.ts';
+import { executionKey, type StoredExecution, shownExecution } from '../store/executions.ts';
 import type { Idempotency } from '../store/idempotency.ts';
 import type { Provenance } from '../store/provenance.ts';
 import type { Transaction } from '../store/transaction.ts';
@@ -56,7 +56,10 @@ export function createExecutionService({ store, clock, newId, views }: Execution
           if (packet === undefined) throw notFound('packet');
           requireKept(packet);
           const latest = latestQuestion(packet, at.now);
-          const begun = latest.state === 'answered' ? executions.get(latest.asked.question_id) : undefined;
+          const begun =
+            latest.state === 'answered'
+              ? executions.get(executionKey({ packet_id: id, question_id: latest.asked.question_id }))
+              : undefined;
           const question_id = requireExecutable(packet, digest, begun && shownExecution(begun), at.now);
           const agent_id = acting ?? packet.claimed_by?.agent_id ?? packet.metadata.source_agent.id;
           const execution: StoredExecution = {
@@ -100,8 +103,8 @@ export function createExecutionService({ store, clock, newId, views }: Execution
           const packet = packets.get(id);
           if (packet === undefined) throw notFound('packet');
           requireKept(packet);
-          const question = questionId ?? packet.hitl?.question_id;
-          const begun = question ? executions.get(question) : undefined;
+          const question_id = questionId ?? packet.hitl?.question_id;
+          const begun = question_id ? executions.get(executionKey({ packet_id: id, question_id })) : undefined;
           if (begun === undefined) throw notFound('execution');
           if (!caller.admin && !isOfFamily(readJson(begun.family) as string[], familyOf(caller)))
             throw new ServiceError(
@@ -120,7 +123,7 @@ export function createExecutionService({ store, clock, newId, views }: Execution
             proof: { token, holder },
           });
           carryOut(transaction, decision, at);
-          executions.save(begun.question_id, after);
+          executions.save(executionKey(begun), after);
           return shown;
         },
       });

@@ -50,21 +50,18 @@ const columns = [
 ] as const;
 const callColumns = ['agent_id', 'call_id', 'packet_id', 'tool', 'arguments_digest'] as const;
 
-/** A tenant's executions, by the id of the question, and calls. */
+/** What names an execution in a buffer, which has those of all packets of its group: the packet belongs to the name. */
+export const executionKey = ({ packet_id, question_id }: Pick<StoredExecution, 'packet_id' | 'question_id'>): string =>
+  `${packet_id} ${question_id}`;
+
+/** A tenant's executions, by `executionKey`, and calls. */
 export class ExecutionBuffer extends TableBuffer<string, StoredExecution> {
   readonly #calls = new Map<string, StoredCall>();
   newCalls: StoredCall[] = [];
 
   start(stored: StoredExecution): void {
     this.insert(stored);
-    this.journal.set(this.found, stored.question_id, stored);
-  }
-
-  /** Reports the end of an execution, which may have been started in the same group. */
-  end(stored: StoredExecution): void {
-    const fresh = this.inserted.findIndex(({ question_id }) => question_id === stored.question_id);
-    if (fresh === -1) this.save(stored.question_id, stored);
-    else throw new Error('An execution ends in the unit that starts it.');
+    this.journal.set(this.found, executionKey(stored), stored);
   }
 
   call({ agent_id, call_id }: Pick<StoredCall, 'agent_id' | 'call_id'>): StoredCall | undefined {
@@ -99,7 +96,7 @@ const writes: Writes<ExecutionNeeds, ExecutionBuffer> = {
     ]);
     for (const [tenant, ...values] of rows) {
       const stored = Object.fromEntries(columns.map((column, index) => [column, values[index]])) as unknown as StoredExecution;
-      group.of(writes, tenant as number).found.set(stored.question_id, stored);
+      group.of(writes, tenant as number).found.set(executionKey(stored), stored);
     }
     for (const [tenant, ...values] of found)
       group

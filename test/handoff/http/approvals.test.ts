@@ -154,6 +154,24 @@ for (const store of stores) {
       assert.deepEqual([got.status, got.body.id], [200, first.id]);
     });
 
+    test('an execution is not found by another packet, also beside a request of its own packet', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['dana']);
+      const [one, other] = await Promise.all(['1', '2'].map((call_id) => asked(service, agent, { call_id })));
+      for (const { id, hitl } of [one, other]) {
+        assert.equal((await decide(service, id, { decision: 'approve', responded_by: 'dana' }, { key: of.dana! })).status, 200);
+        assert.equal((await start(service, id, hitl.action.arguments_digest, { key: agent })).status, 201);
+      }
+      const path = `/packets/${one.id}/execution?question_id=${other.hitl.question_id}`;
+      // Both in one turn of the event loop, so that they share a transaction.
+      const [again, end] = await Promise.all([
+        start(service, other.id, other.hitl.action.arguments_digest, { key: agent }),
+        service.call('PATCH', path, { body: { status: 'failed' }, key: agent }),
+      ]);
+      assert.deepEqual([again.body.code, end.status], ['ALREADY_EXECUTED', 404]);
+      assert.equal((await service.call('GET', `/packets/${other.id}/execution`)).body.status, 'started');
+    });
+
     test('a packet has all that it was asked with, and ends when it is answered or rejected, with nothing to execute', async () => {
       const service = await shareService(store);
       const { agent, of } = await keysOf(service, ['dana']);
