@@ -6,6 +6,7 @@ import { describe, type TestContext, test } from 'node:test';
 
 import { type RehearseOptions, rehearse } from '../../src/fallback/rehearse/rehearse.ts';
 import { exitCodeOf, reportOf } from '../../src/fallback/rehearse/report.ts';
+import { importChain } from '../../src/fallback/rules/targets/import.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { type Flaw, startGateway } from '../support/gateway.ts';
 import { listenFor } from '../support/listen.ts';
@@ -57,4 +58,21 @@ describe('Two keys and a backup', () => {
       const ended = await rehearsed(t, file, built, { preset });
       assert.equal(ended.code, code, ended.report);
     });
+});
+
+test('Models of several kinds in a group are unlike only where LiteLLM makes other calls of them [F148]', () => {
+  const unlike = (kind: string, settings: object = {}, parameters: object = {}) => {
+    const model_list = [deployment('chat'), deployment('chat', { model: `${kind}/gpt-4o`, ...parameters }), deployment('backup')];
+    const value = { model_list, router_settings: { num_retries: 1, fallbacks: [{ chat: ['backup'] }], ...settings } };
+    const { findings } = importChain({ format: 'litellm', value });
+    return [...new Set(findings.flatMap((one) => (one.kind === 'unlike_models' ? [one.condition] : [])))];
+  };
+  assert.deepEqual(unlike('azure'), []);
+  assert.deepEqual(unlike('azure', { retry_policy: { InternalServerErrorRetries: 0 } }).toSorted(), [
+    'connection_error',
+    'invalid_response',
+    'server_error',
+  ]);
+  assert.deepEqual(unlike('groq'), ['connection_error']);
+  assert.ok(unlike('openai', {}, { num_retries: 2 }).includes('server_error'));
 });

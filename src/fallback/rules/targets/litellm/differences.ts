@@ -240,9 +240,7 @@ function noteDraws<D extends Imported>(findings: FindingList, { router, chain }:
       const isTriedAgain = retries > 0 || after.some((one) => drawn.includes(one));
       const error = classOf(failing, lead.deployment.kind);
       const isLeftOut = isSkipped(error) || (router.hasCooldowns && coolsDown(error, false));
-      const isUnlike =
-        new Set(drawn.map((one) => JSON.stringify([one.retries ?? router.retries, classOf(failing, one.kind), callsFor(one, failing)])))
-          .size > 1;
+      const isUnlike = new Set(drawn.map((one) => callsIfAllWere(one, drawn, router, failing).join())).size > 1;
       const unlike = `LiteLLM draws one of the ${drawn.length} models of ${group} at random for each call, and what follows its ${failing.condition} depends on which: their kinds or their num_retries differ.`;
       if (isUnlike)
         for (const { provider } of drawn)
@@ -254,6 +252,13 @@ function noteDraws<D extends Imported>(findings: FindingList, { router, chain }:
       findings.add('load_balanced', 'model_list', sentence, { provider: name, ...aboutOf(failing), loss: true });
     }
   }
+}
+
+/** The calls that follow if the models that LiteLLM draws from are all like one of them, and every call fails; by group and order. */
+function callsIfAllWere<D extends Imported>({ group, kind, retries }: D, drawn: readonly D[], router: Router<D>, failing: FailureKind) {
+  const alike = router.groups.get(group)!.map((one) => (drawn.includes(one) ? { ...one, kind, retries } : one));
+  const calls = callsOf({ ...router, groups: new Map(router.groups).set(group, alike) }, group, () => failing);
+  return calls.flatMap((one) => Array<string>(callsFor(one, failing)).fill(groupAndOrder(one)));
 }
 
 /** Finds that LiteLLM draws models of a group without a weight at random as well, once those with a weight have refused. */
