@@ -173,7 +173,7 @@ async function deferred(service: Service): Promise<void> {
   await service.decide(await service.asked(), { decision: 'approve' });
   const last = await (await stage.program.run(first.session)).ended;
   console.log(`Claude Code, deferred and resumed: made ${stage.made().join()}`);
-  assert.deepEqual(stage.made(), ['asked'], last);
+  assert.deepEqual(stage.made(), ['asked'], `${last} ${stage.model.results}`);
   stage.model.stop();
 }
 

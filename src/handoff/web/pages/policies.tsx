@@ -109,11 +109,15 @@ function PolicyList() {
               rows={found}
               keyOf={({ name }) => name}
               columns={[
-                { name: 'Policy', cell: ({ name }) => <Name>{name}</Name> },
-                { name: 'Mode', cell: ({ mode }) => (mode === 'shadow' ? <Badge>shadow</Badge> : <Badge tone="good">enforced</Badge>) },
-                { name: 'Order', number: true, cell: ({ order }) => order },
+                { name: 'Policy', by: ({ name }) => name, cell: ({ name }) => <Name>{name}</Name> },
+                {
+                  name: 'Mode',
+                  by: ({ mode }) => mode,
+                  cell: ({ mode }) => (mode === 'shadow' ? <Badge>shadow</Badge> : <Badge tone="good">enforced</Badge>),
+                },
+                { name: 'Order', number: true, by: ({ order }) => order, cell: ({ order }) => order },
                 { name: 'For', cell: (policy) => <Match of={policy} /> },
-                { name: 'Rules', number: true, cell: ({ rules }) => rules.length },
+                { name: 'Rules', number: true, by: ({ rules }) => rules.length, cell: ({ rules }) => rules.length },
                 { name: 'In shadow', cell: (policy) => <Shadow of={policy} /> },
                 { name: 'Warnings', cell: ({ warnings }) => warnings.map((warning) => <p key={warning}>{warning}</p>) },
                 removing(

@@ -42,6 +42,7 @@ const List = ({ schedules }: { schedules: Schedule[] }) => (
     columns={[
       {
         name: 'Schedule',
+        by: ({ name }) => name,
         cell: ({ name }) => (
           <Link to={`/schedules/${encodeURIComponent(name)}`}>
             <Name>{name}</Name>
@@ -57,8 +58,8 @@ const List = ({ schedules }: { schedules: Schedule[] }) => (
           </>
         ),
       },
-      { name: 'Next', tabular: true, cell: ({ next_at }) => <Next at={next_at} /> },
-      { name: 'Last', tabular: true, cell: (schedule) => <Last of={schedule} /> },
+      { name: 'Next', tabular: true, by: ({ next_at }) => next_at, cell: ({ next_at }) => <Next at={next_at} /> },
+      { name: 'Last', tabular: true, by: ({ last_at }) => last_at, cell: (schedule) => <Last of={schedule} /> },
     ]}
   />
 );

@@ -30,14 +30,15 @@ export function Sessions() {
               columns={[
                 {
                   name: 'Person',
+                  by: ({ person }) => person,
                   cell: ({ person, current }) => (
                     <>
                       <Name>{person}</Name> {current ? <Badge tone="info">this one</Badge> : null}
                     </>
                   ),
                 },
-                { name: 'Last seen', cell: ({ last_seen_at }) => <TimeSince at={last_seen_at} /> },
-                { name: 'Ends', cell: ({ expires_at }) => <TimeLeft until={expires_at} /> },
+                { name: 'Last seen', by: ({ last_seen_at }) => last_seen_at, cell: ({ last_seen_at }) => <TimeSince at={last_seen_at} /> },
+                { name: 'Ends', by: ({ expires_at }) => expires_at, cell: ({ expires_at }) => <TimeLeft until={expires_at} /> },
                 {
                   name: 'Actions',
                   nameHidden: true,
