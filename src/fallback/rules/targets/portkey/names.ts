@@ -30,17 +30,14 @@ const versioned: Readonly<Record<string, string>> = {
   'together-ai': '/v1',
 };
 
-/** Kinds that Portkey calls by protocols of their own, so that OpenAI's is called only as `openai` (version 1.15.2). */
+/**
+ * Kinds that Portkey calls by protocols of their own, or not at all for a chat, so that OpenAI's is called only as `openai`
+ * (version 1.15.2).
+ */
 const foreign: ReadonlySet<string> = new Set([
-  'ai21',
-  'bytez',
-  'cohere',
-  'google',
-  'huggingface',
-  'palm',
-  'predibase',
-  'reka-ai',
-  'workers-ai',
+  ...['ai21', 'bytez', 'cohere', 'google', 'huggingface', 'palm', 'predibase', 'reka-ai', 'workers-ai'],
+  ...['cortex', 'portkey', 'replicate', 'triton'],
+  ...['jina', 'meshy', 'milvus', 'nomic', 'qdrant', 'recraft-ai', 'segmind', 'stability-ai', 'tripo3d', 'voyage'],
 ]);
 
 /**
