@@ -376,6 +376,32 @@ test('A rehearsal with outages in which no call should fail tests nothing: exit 
   assert.deepEqual([codeWith(null), codeWith('server_error')], [1, 0]);
 });
 
+test('A rehearsal none of whose failures was met tests nothing: exit code 1, unless nothing should fail; its report says what was not tested [F154]', () => {
+  const program = { label: 'LiteLLM', version: null, measured: [] };
+  const scenes = (tested: readonly boolean[], condition: Condition | null = 'server_error') => {
+    const expected = { served_by: 'claude', attempts: [{ provider: 'gpt-4o', condition }] };
+    const results = tested.map((one, index) => ({ ...testExample.results[0]!, index, agrees: true, expected, tested: one }));
+    const not_tested = tested.filter((one) => !one).length;
+    const agreement = {
+      prompts: tested.length,
+      agreeing: tested.length - not_tested,
+      differing: 0,
+      not_tested,
+      sent_again: 0,
+      stray_calls: 0,
+    };
+    const result = { ...testExample, status: 'completed' as const, verdict: 'pass' as const, agreement, results };
+    return { result, differences: [], program, notes: [] };
+  };
+  assert.deepEqual(
+    [scenes([false, false]), scenes([false, true]), scenes([true], null)].map((one) => exitCodeOf(one)),
+    [1, 0, 0],
+  );
+  const report = reportOf(scenes([false, true]));
+  assert.match(report, /^not tested /m);
+  assert.match(report, /^1 of 2 scenes agrees, 0 differ, 1 was not tested, because no call failed\.$/m);
+});
+
 test('The report of a rehearsal says what was left out, once, and how many scenes agreed only when sent again [F118, F157]', () => {
   const agreement = { prompts: 9, agreeing: 9, differing: 0, not_tested: 0, sent_again: 2, stray_calls: 0 };
   const program = { label: 'LiteLLM', version: null, measured: [] };

@@ -446,10 +446,21 @@ describe('No key is sent to a host that nobody named', () => {
   const named = (request: ChainRequest): Set<string> =>
     new Set(
       request.providers.flatMap(({ provider: kind, api_base, params }) => {
-        const own = typeof kind === 'string' && api_base === undefined && params === undefined ? kinds[kind]?.api_base : undefined;
+        const isElsewhere = api_base !== undefined || params?.api_base !== undefined;
+        const own = typeof kind === 'string' && !isElsewhere ? kinds[kind]?.api_base : undefined;
         return own === undefined ? [] : [new URL(own).host];
       }),
     );
+
+  /** Asserts that no export of a chain and no call of the template for curl has the host of a kind that the chain does not name. */
+  function assertNamed(request: ChainRequest): void {
+    const chain = define(request);
+    const texts = exportFormats.map((format) => exported(request, format).content);
+    const { providers } = templateChain(chain, routingOf(chain)) as { providers: { call: { url: string } }[] };
+    const allowed = named(request);
+    for (const text of [...texts, ...providers.map(({ call }) => call.url)])
+      for (const host of vendors.filter((one) => !allowed.has(one))) assert.ok(!text.includes(host), `${host} in ${text}`);
+  }
 
   test('in any export and in the template for curl, whatever kinds and addresses a chain has [F105]', () => {
     fc.assert(
@@ -464,12 +475,7 @@ describe('No key is sent to a host that nobody named', () => {
             ...address,
           })),
         };
-        const chain = define(request);
-        const texts = exportFormats.map((format) => exported(request, format).content);
-        const { providers } = templateChain(chain, routingOf(chain)) as { providers: { call: { url: string } }[] };
-        const allowed = named(request);
-        for (const text of [...texts, ...providers.map(({ call }) => call.url)])
-          for (const host of vendors.filter((one) => !allowed.has(one))) assert.ok(!text.includes(host), `${host} in ${text}`);
+        assertNamed(request);
         // Where a target knows the host of a kind by itself, an entry with a key and another address has that address.
         const { model_list } = exported(request, 'litellm').config as { model_list: { litellm_params: Record<string, string> }[] };
         const { targets } = exported(request, 'portkey').config as { targets: Record<string, string>[] };
@@ -483,4 +489,38 @@ describe('No key is sent to a host that nobody named', () => {
       }),
     );
   });
+
+  const foreign = ['bedrock', 'vertex_ai', 'watsonx', 'zhipu', 'homemade'];
+  const some = <T extends object>(...parts: T[]) => fc.constantFrom<object>({}, ...parts);
+  const imported: Record<'litellm' | 'portkey', fc.Arbitrary<object>> = {
+    litellm: fc
+      .record({
+        kind: fc.constantFrom(...foreign, ...Object.keys(kinds)),
+        address: some({ api_base: 'os.environ/PRIVATE_BASE' }, { api_base: 'https://private.example.com/v1' }),
+        key: some({ api_key: 'os.environ/PRIVATE_KEY' }, { api_key: 'sk-written' }, { litellm_credential_name: 'stored' }),
+      })
+      .map(({ kind, address, key }) => ({ model_name: 'a', litellm_params: { model: `${kind}/m`, ...address, ...key } })),
+    portkey: fc
+      .record({
+        provider: some(
+          { provider: '@slug' },
+          { virtual_key: 'stored' },
+          ...[...foreign, ...Object.keys(kinds)].map((provider) => ({ provider })),
+        ),
+        address: some({ custom_host: 'https://private.example.com/v1' }),
+        key: some({ api_key: `\${PRIVATE_KEY}` }, { api_key: 'sk-written' }, { virtual_key: 'other' }),
+      })
+      .filter(({ provider, key }) => Object.keys(provider).length > 0 || 'virtual_key' in key)
+      .map(({ provider, address, key }) => ({ ...provider, ...address, ...key, override_params: { model: 'm' } })),
+  };
+  for (const [format, entries] of Object.entries(imported))
+    test(`in any export of a file for ${format}, whatever kinds, addresses and keys it has or lacks [F105]`, () => {
+      fc.assert(
+        fc.property(fc.array(entries, { minLength: 1, maxLength: 4 }), (list: object[]) => {
+          const value = format === 'litellm' ? { model_list: list } : { strategy: { mode: 'fallback' }, targets: list };
+          const { request } = importChain({ format: format as 'litellm' | 'portkey', value });
+          assertNamed(request as ChainRequest);
+        }),
+      );
+    });
 });

@@ -50,9 +50,12 @@ export function baseOf(exported: ExportedProvider): string {
 export const knownBase = (provider: Provider): string | null =>
   apiBase(provider) ?? (isOpenai(provider) ? knownKind('openai')!.api_base : null);
 
-/** Whether a provider without a kind and an address is taken for one of OpenAI: its key, if it names any, is that of OpenAI. */
+/** Whether a provider without a kind and an address is taken for one of OpenAI: its key, if it names any, is that of OpenAI, and none of Portkey's. */
 const isOpenai = ({ provider, api_key_env, params }: Provider): boolean =>
-  provider === null && params.api_base === undefined && (api_key_env === null || api_key_env === knownKind('openai')!.api_key_env);
+  provider === null &&
+  params.api_base === undefined &&
+  params.virtual_key === undefined &&
+  (api_key_env === null || api_key_env === knownKind('openai')!.api_key_env);
 
 /**
  * A provider's kind and address for a target. A provider without a kind, or of a kind that the target does not know, is

@@ -236,7 +236,9 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
   if (virtual !== undefined)
     section.note('virtual_key', 'virtual_key', 'is kept for exports to Portkey; only Portkey knows the provider and key behind it.');
   if (called !== null && kind === null)
-    section.note('provider_kind', 'provider', `names the unknown provider ${called}; the model is imported unchanged, without a kind.`);
+    section.note('provider_kind', 'provider', `names the unknown provider ${called}; the model is imported unchanged.`);
+  // The name is kept: a chain without a kind is exported as one of OpenAI's.
+  const isKind = called !== null && /^[a-z0-9][a-z0-9._-]{0,63}$/.test(called);
   parameters.leaveOutUnknown(['model', 'max_tokens']);
   const deployment = kind === 'azure' ? (fields.deployment_id ?? fields.azure_deployment_id) : undefined;
   const resource = fields.resource_name ?? fields.azure_resource_name;
@@ -249,7 +251,7 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
     name: uniqueName(typeof fields.name === 'string' && fields.name !== '' ? fields.name : usualName, taken),
     model_id,
     priority,
-    provider: kind,
+    provider: kind ?? (isKind ? called : null),
     api_base: hostAt(fields.custom_host, called) ?? (typeof resource === 'string' ? `https://${resource}.openai.azure.com` : undefined),
     api_key_env: section.keyVariable('api_key', variableReference),
     timeout_ms: section.count('request_timeout', maxTimeoutMs),
