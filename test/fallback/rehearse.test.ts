@@ -340,7 +340,7 @@ describe('A finding', () => {
   });
 
   test('about cool-downs as such explains differences of cool-downs alone, of its provider or of all [F126]', () => {
-    const because = (finding: object, kind: 'calls' | 'cooldown' = 'cooldown') =>
+    const because = (finding: object, kind: 'calls' | 'cooldown' | 'draws' = 'cooldown') =>
       explained(
         { ...result, differences: [{ ...difference, kind, condition: 'auth_error' }] },
         [{ ...said, kind: 'cooldowns', condition: null, ...finding }],
@@ -348,6 +348,8 @@ describe('A finding', () => {
       )[0]!.because.length;
     assert.deepEqual([because({}), because({ provider: null }), because({ provider: 'claude' })], [1, 1, 0]);
     assert.deepEqual([because({}, 'calls'), because({ kind: 'memory' }), because({ loss: false })], [0, 0, 0]);
+    // Draws do not depend on how a failure goes on.
+    assert.deepEqual([because({}, 'draws'), because({ kind: 'calls', condition: 'auth_error' }, 'draws')], [1, 0]);
   });
 
   test('does not excuse a gateway that cannot be used [F65]', () => {
@@ -488,9 +490,16 @@ describe('A file of LiteLLM for a rehearsal', () => {
   });
 
   test('keeps cool-downs with keepState', () => {
-    const made = redirectFile(file([['a', { model: 'openai/gpt-4o' }]]), base, { keepState: true, providers: [] });
+    const madeOf = (more?: object) =>
+      redirectFile(file([['a', { model: 'openai/gpt-4o' }]], more), base, { keepState: true, providers: [] });
+    const made = madeOf();
     assert.deepEqual(made.file.router_settings, {});
     assert.deepEqual(made.notes, []);
+    const given = [made, madeOf({ router_settings: { cooldown_time: 60 } }), madeOf({ litellm_settings: { cooldown_time: 7 } })];
+    assert.deepEqual(
+      given.map(({ cooldownMs }) => cooldownMs),
+      [5000, 60_000, 7000],
+    );
   });
 
   test('has nothing that other systems or modules of Python would have to provide [F102, F153]', () => {

@@ -53,13 +53,13 @@ interface Differing extends Failed {
 }
 
 /**
- * Whether a finding explains a difference: it is a loss and about its failure, or about who is left out by a failure, which changes what is
- * drawn as well. Which model of a balanced group is drawn explains none, since they compare as equal.
+ * Whether a finding explains a difference: it is a loss and about its failure, or about who is left out by a failure; only that changes what
+ * is drawn. Which model of a balanced group is drawn explains none, since they compare as equal.
  */
 export const explains = (finding: Concerned & Partial<Pick<Finding, 'kind'>> & Pick<Finding, 'loss'>, difference: Differing): boolean =>
   finding.loss &&
   finding.kind !== 'load_balanced' &&
-  (concerns(finding, difference) ||
+  ((difference.kind !== 'draws' && concerns(finding, difference)) ||
     (isOfCooldowns(finding) &&
       (finding.provider === null || finding.provider === difference.provider) &&
       (difference.kind === 'cooldown' || (difference.kind === 'draws' && difference.condition !== null))));

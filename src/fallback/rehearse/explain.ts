@@ -22,7 +22,8 @@ export function explained(result: TestResult, findings: readonly Reason[], warni
   const all = said.filter(({ kind }) => kind !== 'load_balanced');
   return (result.differences ?? []).map((difference) => {
     const isAbout = (reason: Reason) =>
-      explains(reason, difference) || (reason.loss && difference.condition === null && isAlways(reason.detail, difference.provider));
+      explains(reason, difference) ||
+      (reason.loss && difference.condition === null && difference.kind !== 'draws' && isAlways(reason.detail, difference.provider));
     const because = all.filter(isAbout).map(({ detail }) => detail);
     return { difference, because: [...new Set(because)] };
   });

@@ -97,6 +97,7 @@ interface Configuration {
   readonly model: string;
   readonly groups: Groups;
   readonly weights?: ReadonlyMap<string, number> | undefined;
+  readonly cooldownMs?: number | undefined;
   readonly notes: readonly string[];
   readonly warnings: readonly Warning[];
   /** What the changes of a file make different from it. */
@@ -128,11 +129,11 @@ export async function rehearse(
   if (formats.isAssumed) listener.onStep(`Neither --format nor the words of --run name a gateway; it is taken for ${label}.`);
   const gatewayPort = words === undefined ? undefined : await freePort();
   const url = options.gateway ?? `http://127.0.0.1:${gatewayPort}/v1`;
-  const known: Known = { groups: new Map(), weights: new Map(), config: undefined };
+  const known: Known = { groups: new Map(), weights: new Map(), cooldownMs: undefined, config: undefined };
   // A running gateway keeps what its own configuration says.
   const keepsState = options.keepState === true || (words === undefined && gateways[formats.gateway].memory !== undefined);
   const service = await startService(options, url, environment, {
-    ...{ groups: known.groups, weights: known.weights, config: () => known.config },
+    ...{ groups: known.groups, weights: known.weights, ownCooldownMs: () => known.cooldownMs, config: () => known.config },
     ...(keepsState && { atOnce: 1, keepsState }),
   });
   const folder = await mkdtemp(join(tmpdir(), 'rehearsal-'));
@@ -175,13 +176,14 @@ export async function rehearse(
 interface Known {
   readonly groups: Map<string, string>;
   readonly weights: Map<string, number>;
+  cooldownMs: number | undefined;
   config: unknown;
 }
 
-function learn(known: Known, { groups, weights = new Map(), own }: Configuration): void {
+function learn(known: Known, { groups, weights = new Map(), cooldownMs, own }: Configuration): void {
   for (const [name, group] of groups) known.groups.set(name, group);
   for (const [name, weight] of weights) known.weights.set(name, weight);
-  known.config = own;
+  Object.assign(known, { cooldownMs, config: own });
 }
 
 /** @throws RehearsalError unless either a program or the address of a running gateway is given */
@@ -350,6 +352,7 @@ async function configure(
       file,
       groups,
       weights,
+      cooldownMs,
       models,
       notes,
       reasons = [],
@@ -368,6 +371,7 @@ async function configure(
       model,
       groups,
       weights,
+      cooldownMs,
       notes: [...notes, ...changes],
       reasons,
       warnings: [],

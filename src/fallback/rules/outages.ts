@@ -57,6 +57,18 @@ interface CausedSpan extends OutSpan {
   readonly prompt: number;
   readonly call: number;
   readonly condition: Condition;
+  readonly status_code: number | null;
+}
+
+/** A failure of a provider, whether the chain leaves the provider out by it or not. */
+interface SeenFailure {
+  readonly condition: Condition;
+  readonly status_code: number | null;
+  readonly end: number;
+  /** Until when a gateway may leave the provider out by it. */
+  readonly until: number;
+  /** When the first call began that the provider answered since. */
+  answered: number;
 }
 
 /** How a prompt compares with the chain. */
@@ -88,6 +100,8 @@ interface OutageOptions {
   readonly groups: Groups;
   /** How often a provider is drawn in its group, in proportion to the others; 1 if it is not listed. */
   readonly weights?: ReadonlyMap<string, number>;
+  /** How long the gateway leaves out providers by rules that the chain does not have, in milliseconds; 0 if left out. */
+  readonly ownCooldownMs?: number;
   /** The failure of a provider that is in an outage. */
   readonly faultAt: (provider: number, at: number) => InjectedFault | undefined;
 }
@@ -100,10 +114,8 @@ export class OutageComparison {
   readonly #spans: CausedSpan[] = [];
   readonly #known = new Map<string, Difference>();
   readonly #drawn = new Map<string, Drawn>();
-  /** The failures of each provider in order, whether it is left out by them or not. */
-  readonly #failures = new Map<string, { readonly condition: Condition; readonly end: number }[]>();
-  /** When the last call began that each provider answered. */
-  readonly #answers = new Map<string, number>();
+  /** The failures of each provider in order. */
+  readonly #failures = new Map<string, SeenFailure[]>();
   #hasFailed = false;
 
   constructor(engine: Engine, options: OutageOptions) {
@@ -133,16 +145,20 @@ export class OutageComparison {
     const { chain } = this.#engine;
     const provider = chain.providers.findIndex((one) => one.name === name);
     if (provider === -1) return;
+    const failures = this.#failures.get(name) ?? [];
     if (condition === null) {
-      this.#answers.set(name, start);
+      const last = failures.findLast((failure) => failure.end <= start);
+      if (last !== undefined) last.answered = Math.min(last.answered, start);
       return;
     }
-    this.#failures.set(name, [...(this.#failures.get(name) ?? []), { condition, end }]);
+    const until = end + Math.max(this.#cooldownMsOf(provider), retry_after_ms ?? 0) + this.#toleranceOf(provider);
+    failures.push({ condition, status_code, end, until, answered: Number.POSITIVE_INFINITY });
+    this.#failures.set(name, failures);
     const before = this.#memory[provider]!.until;
     this.#memory = afterFailure(chain, this.#memory, provider, { condition, status_code, retry_after_ms }, end);
-    const { until } = this.#memory[provider]!;
-    if (until !== null && until !== before && isLeftOut(this.#memory, provider, end))
-      this.#spans.push({ provider, from: end, to: until, prompt, call, condition });
+    const { until: to } = this.#memory[provider]!;
+    if (to !== null && to !== before && isLeftOut(this.#memory, provider, end))
+      this.#spans.push({ provider, from: end, to, prompt, call, condition, status_code });
   }
 
   /** Compares a prompt that has ended. `outcomeOf` says how it ended, beside what the chain says of it and how it ends there. */
@@ -212,11 +228,10 @@ export class OutageComparison {
     );
   }
 
-  /** The last failure of a provider before a time; null without one, and if the provider has been called and has answered since. */
-  #failureBefore(name: string, time: number): Condition | null {
+  /** The last failure of a provider before a time, by which a gateway may still leave it out: it has not been called and answered since. */
+  #failureBefore(name: string, time: number): SeenFailure | undefined {
     const last = this.#failures.get(name)?.findLast(({ end }) => end <= time);
-    const answered = this.#answers.get(name);
-    return last === undefined || (answered !== undefined && answered >= last.end && answered <= time) ? null : last.condition;
+    return last !== undefined && time <= last.until && time < last.answered ? last : undefined;
   }
 
   /** The first call of a provider that is left out, and was so when the gateway could choose it: at the start, or behind the call before. */
@@ -259,10 +274,13 @@ export class OutageComparison {
       );
   }
 
-  #toleranceOf(provider: number): number {
+  #cooldownMsOf(provider: number): number {
     const { chain } = this.#engine;
-    const cooldown = cooldownOf(chain, chain.providers[provider]!);
-    return Math.min(toleranceMs, ((cooldown?.seconds ?? 0) * 1000) / 4);
+    return (cooldownOf(chain, chain.providers[provider]!)?.seconds ?? 0) * 1000 || (this.#options.ownCooldownMs ?? 0);
+  }
+
+  #toleranceOf(provider: number): number {
+    return Math.min(toleranceMs, this.#cooldownMsOf(provider) / 4);
   }
 
   readonly #indexOf = (name: string) => this.#engine.chain.providers.findIndex((one) => one.name === name);
@@ -330,7 +348,7 @@ export class OutageComparison {
         ...this.#between(expected, outcome),
         provider,
         condition: span.condition,
-        status_code: null,
+        status_code: span.status_code,
         kind: 'cooldown',
         sentence,
       });
@@ -340,7 +358,8 @@ export class OutageComparison {
     if (at !== null && (skipped !== undefined || (at === 0 && outcome.attempts.length > 0))) {
       const called = outcome.attempts.slice(at).map(({ provider }) => provider);
       const did = called.length === 0 ? `called nobody${at === 0 ? '' : ' else'}` : `called ${listed([...new Set(called)])}`;
-      const { provider, condition } = skipped ?? { provider: called[0]!, condition: this.#failureBefore(called[0]!, played.start) };
+      const { provider, failure } = skipped ?? { provider: called[0]!, failure: this.#failureBefore(called[0]!, played.start) };
+      const { condition, status_code } = failure ?? { condition: null, status_code: null };
       const where = at === 0 ? '' : ` behind the failure of ${expected.attempts[at - 1]!.provider}`;
       const says = skipped === undefined ? 'the chain leaves out all providers' : `the chain calls ${provider}, which is not left out`;
       const sentence = `${time}${where}, ${says}; the gateway ${did}.`;
@@ -348,7 +367,7 @@ export class OutageComparison {
         ...this.#between(expected, outcome),
         provider,
         condition,
-        status_code: null,
+        status_code,
         kind: condition === null ? 'calls' : 'cooldown',
         sentence,
       });
@@ -371,13 +390,13 @@ export class OutageComparison {
     at: number,
     { start, calls }: PlayedPrompt,
     { attempts }: Expected,
-  ): { provider: string; condition: Condition | null } | undefined {
+  ): { provider: string; failure: SeenFailure | undefined } | undefined {
     const provider = attempts[at]?.provider;
     if (provider === undefined) return undefined;
-    const condition = this.#failureBefore(provider, at === 0 ? start : (calls[at - 1]?.end ?? start));
-    if (at === 0) return { provider, condition };
+    const failure = this.#failureBefore(provider, at === 0 ? start : (calls[at - 1]?.end ?? start));
+    if (at === 0) return { provider, failure };
     const isCalled = calls.slice(at).some((call) => this.#groupOf(call.provider) === this.#groupOf(provider));
-    return condition === null || provider === attempts[at - 1]!.provider || isCalled ? undefined : { provider, condition };
+    return failure === undefined || provider === attempts[at - 1]!.provider || isCalled ? undefined : { provider, failure };
   }
 
   readonly #between = (expected: Expected, outcome: Outcome) => ({

@@ -51,6 +51,8 @@ export interface RehearsalOptions {
   groups: Groups;
   /** How often a provider is drawn in its group, in proportion to the others; 1 if it is not listed. */
   weights?: ReadonlyMap<string, number>;
+  /** How long the gateway leaves out providers by rules that the chain does not have, in milliseconds; undefined if it never does. */
+  ownCooldownMs?: () => number | undefined;
   /** The configuration for a header of the gateway instead of the chain's export; undefined for the export. */
   config?: () => unknown;
 }
@@ -171,7 +173,8 @@ async function rehearsalParts(stored: Chain, request: TestRequest, origin: strin
   });
   const { groups, weights, atOnce, keepsState = false } = parts.rehearsal;
   const timeline = request.timeline ?? undefined;
-  const rehearsal = new Rehearsal(engine, live.now, { groups, ...(weights && { weights }), ...(timeline && { timeline }) });
+  const ownCooldownMs = parts.rehearsal.ownCooldownMs?.() ?? 0;
+  const rehearsal = new Rehearsal(engine, live.now, { groups, ...(weights && { weights }), ...(timeline && { timeline }), ownCooldownMs });
   const common = { chain, engine, plan, assumptions: left.map(leftOutSentence), rehearsing: { token, rehearsal } };
   const toGateway = { gateway, rehearsal, live, random, keepsState };
   if (rehearsal.outages === undefined) return { ...common, run: { transport: instantSimulation, atOnce, play: gatewayRun(toGateway) } };

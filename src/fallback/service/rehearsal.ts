@@ -113,9 +113,9 @@ export class Rehearsal {
    * @param now a monotonic clock, in milliseconds
    * @param options the balanced groups of the gateway, and a timeline
    */
-  constructor(engine: Engine, now: () => number, { groups = new Map(), weights, timeline }: RehearsalRun = {}) {
+  constructor(engine: Engine, now: () => number, { groups = new Map(), weights, timeline, ownCooldownMs = 0 }: RehearsalRun = {}) {
     this.#groups = groups;
-    this.outages = timeline && outagesFor(engine, now, timeline, { groups, ...(weights && { weights }) });
+    this.outages = timeline && outagesFor(engine, now, timeline, { groups, ...(weights && { weights }), ownCooldownMs });
     this.#differences = new Differences(groups);
     this.#engine = engine;
     this.#now = now;
@@ -333,6 +333,7 @@ interface RehearsalRun {
   readonly groups?: Groups;
   readonly weights?: ReadonlyMap<string, number>;
   readonly timeline?: TimelineRequest;
+  readonly ownCooldownMs?: number;
 }
 
 /** The outages of a timeline that begins when its time is asked for first. */
@@ -340,7 +341,7 @@ function outagesFor(
   engine: Engine,
   now: () => number,
   request: TimelineRequest,
-  options: Pick<RehearsalRun, 'weights'> & { readonly groups: Groups },
+  options: Pick<RehearsalRun, 'weights' | 'ownCooldownMs'> & { readonly groups: Groups },
 ): RehearsedOutages {
   let begin: number | undefined;
   const since = (time: number) => {

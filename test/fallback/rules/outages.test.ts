@@ -24,6 +24,7 @@ function compared(
     weights,
     lateMs = 0,
     deadlineMs = null,
+    ownCooldownMs = 0,
     streamed = [],
   }: {
     chain?: Partial<ChainRequest>;
@@ -31,13 +32,14 @@ function compared(
     weights?: Map<string, number>;
     lateMs?: number;
     deadlineMs?: number | null;
+    ownCooldownMs?: number;
     streamed?: readonly number[];
   } = {},
 ) {
   const engine = createEngine(
     define({ ...requestOf(3, [{ condition: 'rate_limit', action: 'retry', max_retries: 1, wait_ms: 0 }]), ...chain }),
   );
-  const comparison = new OutageComparison(engine, { groups, faultAt: () => undefined, ...(weights && { weights }) });
+  const comparison = new OutageComparison(engine, { groups, faultAt: () => undefined, ...(weights && { weights }), ownCooldownMs });
   const agree = prompts.map(([second, made], index) => {
     const start = second * 1000;
     const calls = made.map((one, place) => {
@@ -100,16 +102,19 @@ describe('A prompt in an outage is compared with what the chain does after the f
     assert.deepEqual([streamOf([]), streamOf([0, 1, 2]), streamOf([2])], [[false], [true], [null]]);
   });
 
-  test('a gateway that leaves a provider out without a reason, or for too long, is named', () => {
+  test('a gateway that leaves a provider out without a reason, or for longer than its cool-down and a tolerance, is named', () => {
     assert.deepEqual(compared([[3, ['b']]]).sentences, ['At 3 s, the chain calls a, which is not left out; the gateway called b.']);
-    const { comparison } = compared([
-      [10, [down, 'b']],
-      [43, ['b']],
-    ]);
-    assert.deepEqual(
-      comparison.items.map(({ kind, condition, second }) => [kind, condition, second]),
-      [['cooldown', 'server_error', 43]],
-    );
+    const found = (second: number, options?: Parameters<typeof compared>[1]) =>
+      compared(
+        [
+          [10, [down, 'b']],
+          [second, ['b']],
+        ],
+        options,
+      ).comparison.items.map(({ kind, condition, status_code }) => [kind, condition, status_code]);
+    assert.deepEqual(found(43), [['calls', null, null]]);
+    const own = { chain: {}, ownCooldownMs: 8000 };
+    assert.deepEqual([found(18.9, own), found(19.1, own)], [[['cooldown', 'server_error', 500]], [['calls', null, null]]]);
   });
 
   test('a gateway that leaves a provider out where the chain fails over to it is named, unless it never failed', () => {
@@ -120,7 +125,7 @@ describe('A prompt in an outage is compared with what the chain does after the f
           [10, first],
           [12, [down, 'c']],
         ],
-        { chain: {} },
+        { chain: {}, ownCooldownMs: 8000 },
       ).comparison.items.map(({ kind, provider, condition, sentence }) => [kind, provider, condition, sentence]);
     assert.deepEqual(found([down, refused, 'c']), [
       ['cooldown', 'b', 'auth_error', 'At 12 s behind the failure of a, the chain calls b, which is not left out; the gateway called c.'],
@@ -193,7 +198,7 @@ describe('A prompt in an outage is compared with what the chain does after the f
     const { findings } = importChain({ format: 'litellm', value });
     const groups = new Map(['a', 'b', 'c'].map((name) => [name, 'm']));
     const because = (prompts: Parameters<typeof compared>[0], options: Parameters<typeof compared>[1]) => {
-      const { comparison } = compared(prompts, { ...options, chain: {} });
+      const { comparison } = compared(prompts, { ...options, chain: {}, ownCooldownMs: 5000 });
       return explained({ ...testExample, differences: comparison.items }, findings, []).map(({ difference, because: all }) => [
         difference.kind,
         all.some((detail) => detail.includes('A chain has no such rules')),
@@ -208,9 +213,28 @@ describe('A prompt in an outage is compared with what the chain does after the f
     // A provider that has answered since its failure is not left out by it.
     const back = [...out.slice(0, 1), [11, ['a']], [12, ['b']]] as const;
     assert.deepEqual(because(back, {}), [['calls', false]]);
+    // Also if another answer is there before the prompt is compared.
+    assert.deepEqual(because([...back.slice(0, 2), [13, ['a']], [12, ['b']]], {}), [['calls', false]]);
     const drawn = Array.from({ length: 100 }, (_, second) => [second, [second % 2 === 0 ? 'b' : 'c']] as const);
     assert.deepEqual(because(drawn, { groups }), [['draws', false]]);
     const failing = drawn.map(([second, calls]) => [second, second === 0 ? [down, ...calls] : calls] as const);
     assert.deepEqual(because(failing, { groups }), [['draws', true]]);
+  });
+
+  test('a difference of a cool-down has the status of its failure, so that a finding about allowed_fails explains it [F126]', () => {
+    const model_list = ['a', 'b'].map((name) => ({ model_name: name, litellm_params: { model: `openai/${name}` } }));
+    const router_settings = { num_retries: 2, allowed_fails: 0, cooldown_time: 30, fallbacks: [{ a: ['b'] }] };
+    const { findings } = importChain({ format: 'litellm', value: { model_list, router_settings } });
+    const ofFails = findings.filter(({ detail }) => detail.includes('(allowed_fails)'));
+    const limited: Made = ['a', 'rate_limit'];
+    const { comparison } = compared([
+      [10, [limited, 'b']],
+      [12, [limited, 'b']],
+    ]);
+    const shown = explained({ ...testExample, differences: comparison.items }, ofFails, []).map(({ difference, because }) => [
+      ...[difference.kind, difference.condition, difference.status_code],
+      because.length,
+    ]);
+    assert.deepEqual(shown, [['cooldown', 'rate_limit', 429, 1]]);
   });
 });

@@ -47,6 +47,8 @@ export interface RedirectedFile {
   readonly groups: Groups;
   /** How often each of them is drawn, in proportion to the others. */
   readonly weights?: ReadonlyMap<string, number>;
+  /** How long it leaves out a provider, in milliseconds; left out if it never does. */
+  readonly cooldownMs?: number;
   /** The model group of each provider, by that name. */
   readonly models: ReadonlyMap<string, string>;
   /** What else was changed, as sentences. */

@@ -22,6 +22,10 @@ const countedOf = (kind: string): Condition[] =>
 /** The names of the settings of cool-downs. */
 export const cooldownNames = ['allowed_fails', 'allowed_fails_policy', 'cooldown_time'];
 
+/** How long a file's router leaves out a model, in milliseconds. */
+export const cooldownMsOf = ({ cooldown_time: given }: Readonly<Record<string, unknown>>): number =>
+  (Number(given ?? 0) || usual.seconds) * 1000;
+
 interface Cooled {
   readonly kind: string;
   readonly provider: { readonly name: string };

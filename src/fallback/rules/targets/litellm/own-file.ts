@@ -7,6 +7,7 @@ import { listed } from '../../wording.ts';
 import { fakeAddress, type RedirectedFile, type RedirectOptions, rehearsalKey } from '../gateway.ts';
 import { kindNamed } from '../kind-names.ts';
 import { Section } from '../section.ts';
+import { cooldownMsOf } from './cooldowns.ts';
 import { classOf } from './errors.ts';
 import { customProviders, type NamedEntry, namedEntries } from './import.ts';
 import { kindNames, nativeKinds } from './names.ts';
@@ -88,6 +89,7 @@ export function redirectFile(value: unknown, base: string, { keepState, ...calle
     file,
     groups,
     weights: weightsOf(kept),
+    ...(keepState && { cooldownMs: cooldownMsOf({ ...fieldsOf(file.litellm_settings), ...fieldsOf(file.router_settings) }) }),
     reasons,
     models: new Map(kept.map(({ name, model }) => [name, model])),
     notes,
