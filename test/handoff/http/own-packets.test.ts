@@ -46,12 +46,13 @@ async function hidden(service: TestService, { key, post }: Awaited<ReturnType<ty
   const { id } = await post('/packets', body);
   if (status === 'claimed') await post(`/packets/${id}/claim`, { agent_id: 'stranger' });
   let link: string | undefined;
+  let questionId = unknownId;
   if (status === 'awaiting_human') {
-    await must(await service.call('PATCH', `/packets/${id}`, { key, body: { status } }));
+    questionId = (await must(await service.call('PATCH', `/packets/${id}`, { key, body: { status } }))).hitl.question_id;
     link = (await post(`/packets/${id}/answer-links`, {})).id;
   }
   if (status === 'expired') assert.equal((await service.call('DELETE', `/packets/${id}`, { key })).status, 204);
-  return { id: id as string, link };
+  return { id: id as string, link, questionId };
 }
 
 /** What of an answer must not differ between a packet that is another's and an unknown one. */
@@ -71,8 +72,8 @@ const ofPackets = every.filter(([, { path }]) => path.startsWith('/packets/{id}'
 
 type Ask = (id: string) => Promise<TestAnswer>;
 
-/** Every way in that names a packet, by name. */
-function waysOf(service: TestService, key: string): [string, Ask][] {
+/** Every way in that names a packet, and a question where it names one, by name. */
+function waysOf(service: TestService, key: string, questionId: string): [string, Ask][] {
   const call = (method: string, path: string, body?: unknown, headers = {}) =>
     service.call(method, path, { key, headers, ...(body === undefined ? {} : { body }) });
   const conditions = [{}, { 'if-match': '"9"', 'if-none-match': '"1"' }, { 'if-match': '*', 'if-none-match': '*' }];
@@ -82,7 +83,7 @@ function waysOf(service: TestService, key: string): [string, Ask][] {
       (id) =>
         call(
           route.method,
-          route.path.replace('{id}', id).replace('{question_id}', unknownId),
+          route.path.replace('{id}', id).replace('{question_id}', questionId),
           bodies[name] === undefined ? undefined : asInsider(bodies[name]),
           headers,
         ),
@@ -151,7 +152,7 @@ function waysOf(service: TestService, key: string): [string, Ask][] {
   const taskOf = (words: string[]) => ({ taskId: Buffer.from([...words, startOfTests].join(' ')).toString('base64url') });
   const byTask = ['tasks/get', 'tasks/cancel', 'tasks/update'].flatMap((method): [string, Ask][] =>
     [
-      ['ask', unknownId],
+      ['ask', questionId],
       ['wait', 'completed'],
     ].map(([kind, about]) => [
       `${method} ${kind}`,
@@ -173,9 +174,9 @@ for (const store of stores) {
       const tenant = await withKeys(service);
       const seen = async (id: string) => (await service.call('GET', `/packets/${id}`, { key: tenant.key })).text;
       for (const status of ['created', 'claimed', 'awaiting_human', 'expired']) {
-        const { id } = await hidden(service, tenant, status);
+        const { id, questionId } = await hidden(service, tenant, status);
         const before = await seen(id);
-        for (const [name, ask] of waysOf(service, tenant.own)) {
+        for (const [name, ask] of waysOf(service, tenant.own, questionId)) {
           const foreign = await ask(id);
           assert.equal(essence(foreign, id), essence(await ask(unknownId), unknownId), `${name} of a packet that is ${status}`);
           assert.ok(!foreign.text.includes(secret), name);
@@ -187,10 +188,10 @@ for (const store of stores) {
     test('gets 404 on every route of a packet that is its own for another key', async () => {
       const service = await shareService(store);
       const tenant = await withKeys(service);
-      const { id, link } = await hidden(service, tenant);
+      const { id, link, questionId } = await hidden(service, tenant);
       const statuses = new Map<string, number>();
       for (const [name, route] of ofPackets) {
-        const path = route.path.replace('{id}', id).replace('{question_id}', unknownId);
+        const path = route.path.replace('{id}', id).replace('{question_id}', questionId);
         const body = bodies[name] === undefined ? {} : { body: asInsider(bodies[name]) };
         statuses.set(name, (await service.call(route.method, path, { key: tenant.own, ...body })).status);
       }
