@@ -73,11 +73,9 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
       live.streams.sendHeartbeats();
       return heartbeatEveryMs;
     },
-  };
-  const discovery = {
     async identity() {
       try {
-        await discover!();
+        await discover?.();
         return foundEveryMs;
       } catch (error) {
         failures.failed('identity', error);
@@ -100,10 +98,9 @@ export function createJobs(base: Base, { store, live, services, failures, rechec
   store.onDeliveries(() => delivering.wake());
   // These can wait, and their long reads start a thread, which a start would have to share the processor with.
   const firstAfter = (name: string) => (name === 'prune' || name === 'measure' ? firstPruneMs : 0);
+  const unused = [settings.auditAnchorSeconds === 0 && 'anchor', discover === undefined && 'identity'];
   const loops = [
-    ...Object.entries({ ...runOnce, ...(discover === undefined ? {} : discovery) }).flatMap(([name, job]) =>
-      name === 'anchor' && settings.auditAnchorSeconds === 0 ? [] : [loopOf(name, job, firstAfter(name))],
-    ),
+    ...Object.entries(runOnce).flatMap(([name, job]) => (unused.includes(name) ? [] : [loopOf(name, job, firstAfter(name))])),
     delivering,
   ];
 

@@ -74,7 +74,8 @@ export interface Handoff {
     | 'heartbeat'
     | 'agents'
     | 'erase'
-    | 'anchor',
+    | 'anchor'
+    | 'identity',
     () => Promise<number>
   >;
 }

@@ -46,7 +46,8 @@ describe('A person who signs in', () => {
       const back = await signIn(service, issuer, dana, '/console/inbox');
       assert.deepEqual([back.status, back.headers.location], [302, `${publicUrl}/console/inbox`], back.text);
       const [session, begun] = back.headers['set-cookie'] as unknown as string[];
-      assert.match(session!, /^baton-session=[\w.-]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Lax$/);
+      // The tenant's id, and 256 random bits.
+      assert.match(session!, /^baton-session=[\da-f-]{36}\.[\w-]{43}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Lax$/);
       assert.match(begun!, /^baton-sign-in-[\w-]+=; Max-Age=0; Path=\/; HttpOnly; SameSite=Lax$/, 'what the sign-in needed goes');
       const call = asPerson(service, cookiesOf(back));
       const own = await call('GET', '/keys/self');
@@ -278,6 +279,7 @@ describe('A sign-in', () => {
       ],
       ['S256', `${publicUrl}/sign-in/callback`, 'code'],
     );
+    for (const name of ['state', 'nonce']) assert.match(address.searchParams.get(name)!, /^[\w-]{43}$/, `256 random bits as ${name}`);
     assert.equal((await back(sent)).status, 400, 'another browser');
     const other = await begin();
     assert.equal((await back(sent, other.cookie)).status, 400, 'the cookie of another sign-in');
@@ -387,6 +389,23 @@ describe('A sign-in', () => {
     issuer.state = 'up';
     clock.turn(6);
     assert.equal((await signIn(service, issuer)).status, 302);
+  });
+
+  test('needs the provider to be found, in the background from the start, every ten seconds while that fails', async (t) => {
+    const { service, issuer } = await start(t);
+    const { identity } = service.handoff.runOnce;
+    const asked = (at = issuer) => at.requests.get('/.well-known/openid-configuration');
+    issuer.state = 'down';
+    assert.deepEqual([await identity(), await identity(), asked()], [10_000, 10_000, 2], 'milliseconds until the next round');
+    issuer.state = 'up';
+    assert.deepEqual([await identity(), asked()], [3_600_000, 3]);
+    // A request has nothing to ask any more.
+    assert.equal((await service.call('GET', '//sign-in', { key: null })).status, 302);
+    assert.deepEqual([await identity(), asked()], [3_600_000, 3]);
+    assert.equal(service.logs.filter((line) => line.includes('"job":"identity"')).length, 2);
+    const started = await start(t);
+    await started.service.handoff.start();
+    await until(() => asked(started.issuer) === 1);
   });
 
   test('over HTTPS has cookies that only this host gets', async (t) => {
