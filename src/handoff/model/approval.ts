@@ -92,7 +92,7 @@ const approvalRoutes = routeTable('approvals', {
     access: 'work',
     summary: 'Start the execution of an approved action',
     description:
-      'Of all calls for an approval one gets 201, and may execute the action with `hitl.decision.arguments`; every other gets 409: `ALREADY_EXECUTED` with the `execution`, `NOT_APPROVED`, `DIGEST_MISMATCH` or `APPROVAL_EXPIRED`. Send an `Idempotency-Key`, new for each attempt, so that a lost answer can be repeated: a key that two processes share gets 201 for both.',
+      'Of all calls for an approval one gets 201, and may execute the action with `hitl.decision.arguments`; every other gets 409: `ALREADY_EXECUTED` with the `execution`, `NOT_APPROVED`, `DIGEST_MISMATCH` or `APPROVAL_EXPIRED`. Send an `Idempotency-Key`, one random key per process and execution; repeat it only to retry that same request: a key that two processes share gets 201 for both.',
     params: IdParams,
     body: object({ arguments_digest: digest }),
     bodyExample: { arguments_digest: executionExample.arguments_digest },

@@ -94,7 +94,7 @@ export const PolicyRequest = object({
   rules: Type.Array(Rule, {
     minItems: 1,
     maxItems: maxRules,
-    description: 'The first rule that fits decides; if none fits, anybody who may answer is asked.',
+    description: 'The first rule that fits decides; if none fits, anybody but the asker is asked, and only verified names count.',
   }),
   mode: Type.Optional(
     choice(['enforce', 'shadow'], {
@@ -150,7 +150,7 @@ const Tried = Type.Object({
   rule: orNull(Type.Integer(), 'The number of its rule, from 1; null if none fits.'),
   then: Type.Union([Then, Type.Null()], {
     description:
-      'What it decides; null: anybody who may answer is asked. A rule approves only for an agent that the asking key is bound to.',
+      'What it decides. Null: anybody who may answer is asked; where a policy matches, anybody but the asker, and only verified names count. A rule approves only for an agent that the asking key is bound to.',
   }),
   skipped: Type.Array(
     Type.Object({

@@ -111,8 +111,9 @@ export const everybodyIn = (from: readonly string[], { groups }: Pick<People, 'g
   ),
 ];
 
-/** The names in a list of people and groups, in the form in which they are compared. */
-function namesIn(from: readonly string[], { groups }: People): Set<string> {
+/** The names of those whom a step asks, in the form in which they are compared; null: anybody. */
+function askedIn(from: OpenStep['from'], { groups }: People): Set<string> | null {
+  if (from === null) return null;
   const names = from.flatMap((name) => (name.startsWith(groupPrefix) ? (groups.get(name.slice(groupPrefix.length)) ?? []) : [name]));
   return new Set(names.map(nameKey));
 }
@@ -140,20 +141,21 @@ function openOf(step: AskedStep, began: number, now: number): Pick<OpenStep, 'fr
   return { from: step.from === null ? null : [...new Set([...step.from, ...due.flatMap(({ to }) => to)])], escalated: due.length };
 }
 
-/** The approvals that standing approvals of the people whom a step asks give at once; each person counts once. */
-function grantsOf(quorum: Quorum, index: number, from: readonly string[] | null, approvals: readonly Approval[], now: number): Approval[] {
+/** The approvals, at most `missing`, that standing approvals of the people whom a step asks give at once; each person counts once. */
+function grantsOf(
+  { standing, approvals, ...quorum }: Quorum,
+  from: readonly string[] | null,
+  { step, missing, now }: { step: number; missing: number; now: number },
+): Approval[] {
   const granted: Approval[] = [];
-  for (const { id, name, isAsker } of quorum.standing) {
-    const place = placeOf(
-      { ...quorum, approvals: [...approvals, ...granted] },
-      from,
-      { name, isAsker, verified: true },
-      new Date(now),
-      true,
-    );
+  const places = { ...quorum, asked: askedIn(from, quorum.people), approved: whoApproved(approvals, quorum.people) };
+  for (const { id, name, isAsker } of standing) {
+    if (granted.length === missing) break;
+    const place = placeAmong(places, { name, isAsker, verified: true }, new Date(now));
     // What stands is for the own place, and never for an action that its person's keys ask about.
     if (isAsker || typeof place === 'string' || place.for !== null) continue;
-    granted.push({ step: index, name, for: null, decision: 'approve', at: textOf(now), void: false, standing_id: id });
+    places.approved.add(nameKey(name));
+    granted.push({ step, name, for: null, decision: 'approve', at: textOf(now), void: false, standing_id: id });
   }
   return granted;
 }
@@ -177,7 +179,7 @@ export function progressOf(quorum: Quorum, now: Date): Progress {
     const end = endOf(step, began);
     const { from, escalated } = openOf(step, began, at);
     if (given().length < count && at < end && !isOver)
-      granted.push(...grantsOf(quorum, index, from, all(), at).slice(0, count - given().length));
+      granted.push(...grantsOf({ ...quorum, approvals: all() }, from, { step: index, missing: count - given().length, now: at }));
     if (given().length >= count) {
       began = given()
         .map((approval) => timeOf(approval.at))
@@ -206,19 +208,28 @@ export type Place = { readonly for: string | null } | 'the asker' | 'not verifie
  * @param approves whether the place is for an approval; who rejects or changes an action may have approved it
  */
 export function placeOf(
-  { byPolicy, people, approvals }: Pick<Quorum, 'byPolicy' | 'people' | 'approvals'>,
+  { approvals, ...quorum }: Pick<Quorum, 'byPolicy' | 'people' | 'approvals'>,
   from: OpenStep['from'],
-  { name, verified, isAsker }: Approver,
+  approver: Approver,
   now: Date,
   approves: boolean,
 ): Place {
+  const approved = approves ? whoApproved(approvals, quorum.people) : new Set<string>();
+  return placeAmong({ ...quorum, asked: askedIn(from, quorum.people), approved }, approver, now);
+}
+
+/** Who has a place in a step: who is asked, and who has approved, in the form in which names are compared. */
+interface Places extends Pick<Quorum, 'byPolicy' | 'people'> {
+  readonly asked: ReadonlySet<string> | null;
+  readonly approved: ReadonlySet<string>;
+}
+
+function placeAmong({ byPolicy, people, asked, approved }: Places, { name, verified, isAsker }: Approver, now: Date): Place {
   if (byPolicy && isAsker) return 'the asker';
   if (byPolicy && !verified) return 'not verified';
   if (isSuspended(people, name)) return 'not asked';
-  const approved = approves ? whoApproved(approvals, people) : new Set<string>();
   const key = nameKey(name);
-  if (from === null) return approved.has(key) ? 'approved already' : { for: null };
-  const asked = namesIn(from, people);
+  if (asked === null) return approved.has(key) ? 'approved already' : { for: null };
   const away = people.absences.filter(
     ({ person, to, from: begin, until }) =>
       nameKey(to) === key &&

@@ -78,8 +78,8 @@ export interface OpenCase {
   /** When the first step began. */
   readonly began_at: string;
   readonly is_bound: boolean;
-  /** What the policy judged beside the arguments; null without a policy. */
-  readonly judged: Omit<Subject, 'arguments'> | null;
+  /** What the policy judged beside the arguments, if the packet has changed in it since; left out: as the packet is. */
+  readonly judged?: Omit<Subject, 'arguments'> | null | undefined;
   /** What approvers may let stand for later; null: nothing. */
   readonly remember: PolicyRequest['remember'] | null;
   /** The ids of the standing approvals that counted when it was asked. */
@@ -160,10 +160,9 @@ export function beginApproval(
   const fresh = { ...pending, record: { ...pending.record, asked: begun } };
   const decision = ruledBy(fresh, judged.verdict, is_bound);
   const standing = decision === undefined && is_bound ? facts.standing(fitOf(fresh)).map(({ id }) => id) : [];
-  const { arguments: ______, ...others } = subject;
   const considered =
     decision === undefined
-      ? advanced(fresh, caseUnder(fresh, judged.verdict, { is_bound, judged: judged.verdict === null ? null : others, standing }))
+      ? advanced(fresh, caseUnder(fresh, judged.verdict, { is_bound, standing }))
       : { asked: closed(begun), open: null, decision, events: [] };
   if (judged.shadow.length === 0) return considered;
   const tried = judged.shadow.map((verdict) => shadowCounter(verdict.policy, verdict.version, outcomeOf(effectOf(verdict, is_bound))));
@@ -213,6 +212,17 @@ export function caseUnder(
     remember: is_bound ? (verdict === null ? usualRemember : (verdict.remember ?? null)) : null,
     announced: [0, 0],
   };
+}
+
+/** The case after a change of the packet: what its policy judged is kept, since an edit is judged with it. */
+export function caseAfterChange(open: OpenCase, record: AskedRecord, before: AnyPacket, after: AnyPacket): OpenCase {
+  if (open.policy === null || open.judged) return open;
+  const { question, asked } = requireAction(record);
+  const [judged, changed] = [before, after].map((packet) => {
+    const { arguments: _, ...others } = subjectOf(packet, question.action, {}, asked.asked_by.agent_id);
+    return others;
+  });
+  return JSON.stringify(judged) === JSON.stringify(changed) ? open : { ...open, judged };
 }
 
 /** The quorum of an open question. */
@@ -357,11 +367,8 @@ export function actorOfDecision({ by, policy }: ActionDecision): string {
   return policy === null ? 'system:sweeper' : `policy:${policy.name}@${policy.version}`;
 }
 
-/** The facts where nothing is published. */
-export const noFacts: Facts = {
-  judge: () => ({ verdict: null, skipped: [], shadow: [] }),
-  faultsOf: () => [],
-  people: () => ({ groups: new Map(), absences: [], suspended: new Set() }),
-  isBound: () => false,
-  standing: () => [],
-};
+/** The facts of a command that may not be decided without them. */
+export function requireFacts(facts: Facts | undefined): Facts {
+  if (facts === undefined) throw new Error('Nothing is decided about an action or an answer without the policies and people.');
+  return facts;
+}

@@ -7,11 +7,12 @@ import {
   actorOfDecision,
   beginApproval,
   type Considered,
+  caseAfterChange,
   considerTime,
   type Decider,
   type Facts,
   type KeysBehind,
-  noFacts,
+  requireFacts,
 } from './approving.ts';
 import { considerAnswer } from './deciding.ts';
 import type { KeptOfQuestions, OwnPacket } from './kept.ts';
@@ -29,16 +30,27 @@ export interface Considering extends KeysBehind {
 /** A decision that asked a question, with what policies make of it if it is about an action. */
 export function withApproval<P extends AnyPacket>(
   decision: Decision<P>,
-  { kept, facts = noFacts, ...rest }: Considering & { /** Of the question in the request. */ readonly path: string },
+  { kept, facts: given, ...rest }: Considering & { /** Of the question in the request. */ readonly path: string },
   now: Date,
 ): Decision<P> {
   const { packet } = decision;
   const record = latestQuestion(packet, now) as AskedRecord;
   if (record.question.action === undefined) return decision;
+  const facts = requireFacts(given);
   const considered = beginApproval(packet, record, facts, { now, hasBegun: kept.own === 'begun', ...rest });
   // Nobody needs to be told of a question that a policy decides.
   const events = considered.decision === null ? decision.events : decision.events.map(({ notifies: _, ...event }) => event);
   return applied(packet, record, considered, { events, now, own: kept.own, searchable: decision.searchable, facts }, decision);
+}
+
+/** A change of the packet of an open question, with how that is approved. */
+export function withCase<P extends AnyPacket>(
+  decision: Decision<P>,
+  { approval }: KeptOfQuestions,
+  record: AskedRecord,
+  before: P,
+): Decision<P> {
+  return approval === undefined ? decision : { ...decision, approval: caseAfterChange(approval, record, before, decision.packet) };
 }
 
 /** A person's decision about an action: what was sent, who sent it, and how. */
@@ -57,11 +69,12 @@ export function decideAction<P extends AnyPacket>(
   packet: P,
   record: AskedRecord,
   { answer, by, decider, via, link, standingId }: SentDecision,
-  { kept, facts = noFacts, sources, family }: Considering,
+  { kept, facts: known, sources, family }: Considering,
   now: Date,
 ): Decision<P> {
   requireShown(packet, record, answer.digest);
   if (kept.approval === undefined) throw new Error('The open question of an action has no case.');
+  const facts = requireFacts(known);
   const sent = { answer, decider, open: kept.approval, facts, standingId, sources, family };
   const considered = considerAnswer(packet, record, sent, now);
   const details = {
@@ -87,11 +100,12 @@ export function decideAction<P extends AnyPacket>(
 /** The decision that time makes about the question of an action; undefined when it changes nothing. */
 export function considerAtTime<P extends AnyPacket>(
   packet: P,
-  { kept, facts = noFacts, sources }: Considering,
+  { kept, facts: given, sources }: Considering,
   now: Date,
 ): Decision<P> | undefined {
   const latest = latestQuestion(packet, now);
   if (latest.state !== 'open' || latest.question.action === undefined || kept.approval === undefined) return undefined;
+  const facts = requireFacts(given);
   const considered = considerTime(packet, latest, { open: kept.approval, facts, sources }, now);
   if (considered.decision === null && considered.events.length === 0) return undefined;
   return applied(packet, latest, considered, { events: [], now, own: kept.own, searchable: false, facts });

@@ -3,7 +3,7 @@ import type { Action, DecisionWord, Remember, ShownApproval } from '../model/act
 import { errors } from '../model/errors.ts';
 import { offeredBy } from '../model/offered.ts';
 import type { RespondRequest } from '../model/packet.ts';
-import { argumentsDigestOf, requireSatisfied, requireSoundArguments } from './action.ts';
+import { argumentsDigestOf, requireSatisfied, requireSoundArguments, subjectOf } from './action.ts';
 import { type Approver, placeOf, progressOf } from './approval.ts';
 import {
   advanced,
@@ -148,7 +148,8 @@ function considerEdit(
   const digest = shownDigest(whole(packet), { question, asked: { edited } });
   const fresh: Pending = { ...pending, record: { ...record, asked: { ...asked, edited, approvals, digest } } };
   const { policy, is_bound, judged, standing } = open;
-  const verdict = policy === null || judged === null ? null : facts.judge({ ...judged, arguments: given }, policy).verdict;
+  const subject = { ...(judged ?? subjectOf(packet, action, given, asked.asked_by.agent_id)), arguments: given };
+  const verdict = policy === null ? null : facts.judge(subject, policy).verdict;
   const decision = ruledBy(fresh, verdict, is_bound);
   if (decision !== undefined) {
     const event = givenEvent(pending, { ...by, step: 1, void: true, decision: 'edit' });

@@ -7,9 +7,9 @@ import type { WebhookEvent } from '../model/webhook.ts';
 import { answeredPacket, answerTo, type EndedQuestion, partialIn, questionsEndedBy, withQuestionEnded } from './answer.ts';
 import { requireVerified, typedName } from './answered-by.ts';
 import { requireActive } from './approval.ts';
-import { type Facts, type KeysBehind, noFacts, type OpenCase, type Remembered, typed } from './approving.ts';
+import { type Facts, type KeysBehind, type OpenCase, type Remembered, requireFacts, typed } from './approving.ts';
 import type { Command } from './command.ts';
-import { considerAtTime, decideAction, withApproval } from './considered.ts';
+import { considerAtTime, decideAction, withApproval, withCase } from './considered.ts';
 import { erase, requireKept } from './erasure.ts';
 import { type KeptOfQuestions, keptAfter, type OwnPacket } from './kept.ts';
 import { isLeaseOver, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
@@ -106,7 +106,7 @@ export interface QuestionsBefore extends KeysBehind {
   readonly kept: KeptOfQuestions;
   /** The questions that ended, if the command asks. */
   readonly earlier: readonly EarlierQuestion[];
-  /** What decides about actions; left out: nothing is published. */
+  /** What decides about actions and answers; other commands need none. */
   readonly facts?: Facts | undefined;
 }
 
@@ -270,9 +270,8 @@ function release<P extends AnyPacket>(packet: P, { agentId, token, byAdmin }: Co
   if (!allows(packet, 'release'))
     throw conflict(`The packet is ${packet.status}; only a claimed packet or one in progress can be released.`);
   const isHolder = token !== undefined || (agentId !== undefined && agentId === packet.claimed_by?.agent_id);
-  if (!isHolder && !byAdmin) {
-    throw new ServiceError('FORBIDDEN', 'Only the holder of the packet, which the request names, or an admin key may release it.');
-  }
+  const sentence = 'Only the agent that holds the packet, or an admin key, may release it: name that agent in the request.';
+  if (!isHolder && !byAdmin) throw new ServiceError('FORBIDDEN', sentence);
   return setFree(packet, 'release', actorOf(packet, agentId), now);
 }
 
@@ -303,7 +302,7 @@ function respond<P extends AnyPacket>(
     throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(latest)}`);
   }
   if (latest.state === 'timed_out') throw new ServiceError('GONE', 'The question is overdue.');
-  requireActive((questions.facts ?? noFacts).people(), answer.responded_by);
+  requireActive(requireFacts(questions.facts).people(), answer.responded_by);
   requireVerified(latest.question, by);
   if (latest.question.action !== undefined)
     return decideAction(packet, latest, { answer, by, decider, via, link, standingId }, questions, now);
@@ -394,9 +393,8 @@ function patch<P extends AnyPacket>(packet: P, command: Patch, now: Date, questi
   const after: P = { ...merged, hitl: updatedHitl(packet, change, { kept: questions.kept, isEnding: verb !== undefined, now }) };
   if (verb === undefined) return updated(packet, after, { ...command, details }, now, questions);
   if (verb === 'complete') requireAnswered(after, onStatus);
-  const { agentId, questionId } = command;
-  const left = isAwaited(packet) && changed.length > 0 ? withChanged(after, { now, questionId, agentId }) : after;
-  return enter(left, verb, actorOf(packet, agentId), now, details, changed.length > 0);
+  const left = isAwaited(packet) && changed.length > 0 ? withChanged(after, { ...command, now }) : after;
+  return enter(left, verb, actorOf(packet, command.agentId), now, details, changed.length > 0);
 }
 
 /** The verb for a status that an update moves the packet to. @throws ServiceError 400 */
@@ -439,7 +437,9 @@ function updated<P extends AnyPacket>(
     ...(isNotified ? { notifies: 'asked' as const } : {}),
   };
   const decision: Decision<P> = { packet: touched(after, now), events: [event], searchable: true };
-  return isReplaced ? withApproval(decision, { kept, facts, sources, family, path: 'hitl.' }, now) : decision;
+  return isReplaced
+    ? withApproval(decision, { kept, facts, sources, family, path: 'hitl.' }, now)
+    : withCase(decision, kept, earlier!, packet);
 }
 
 /** Asks a question of exactly the fields that are sent. A question that has timed out may be followed by another one. */

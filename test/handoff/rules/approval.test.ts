@@ -16,12 +16,13 @@ import {
   progressOf,
   type Quorum,
 } from '../../../src/handoff/rules/approval.ts';
-import { type Facts, noFacts } from '../../../src/handoff/rules/approving.ts';
+import type { Facts } from '../../../src/handoff/rules/approving.ts';
 import type { Command } from '../../../src/handoff/rules/command.ts';
 import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { type Decision, decide } from '../../../src/handoff/rules/packet.ts';
 import { latestQuestion } from '../../../src/handoff/rules/question-state.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
+import { noFacts } from '../../support/facts.ts';
 import { runs } from '../../support/runs.ts';
 
 const start = Date.parse('2026-03-01T09:00:00.000Z');
@@ -138,6 +139,19 @@ describe('The approval of an action', () => {
     assert.equal(progressOf(quorum(anybody, [], { standing: asker, byPolicy: false }), at(3)).outcome, 'open');
   });
 
+  test('many standing approvals cost a step no more than one: its groups are looked up once', () => {
+    let lookups = 0;
+    const groups = new Map([['all', Array.from({ length: 100 }, (_, index) => `p${index}`)]]);
+    const get = (name: string) => {
+      lookups += 1;
+      return groups.get(name);
+    };
+    const people = { ...nobodyAway, groups: { get } as never };
+    const standing = groups.get('all')!.map((name) => ({ id: name, name, isAsker: false }));
+    const { granted } = progressOf(quorum([{ from: ['group:all'], count: 60 }], [], { standing, people }), at(3));
+    assert.deepEqual([granted.length, lookups], [60, 1]);
+  });
+
   test('under a policy, a typed name and the keys of the asker count in no step, not even where it asks anybody [H429]', () => {
     for (const from of [finance, null]) {
       assert.deepEqual(place(quorum([]), 'ann', 0, { from }), { for: null });
@@ -146,6 +160,53 @@ describe('The approval of an action', () => {
     }
     const unruled = quorum([], [], { byPolicy: false });
     assert.deepEqual(place(unruled, 'ann', 0, { from: null, verified: false, isAsker: true }), { for: null });
+  });
+});
+
+const agent = { origin: 'the agent’s key', lineage: [] };
+const claimed = decide(
+  newPacket(structuredClone(createExample) as never, { id: 'p', now: at(0), agentId: undefined }).packet,
+  { kind: 'claim', claimant: { agent_id: 'agent', agent_name: 'Agent', framework: null } },
+  at(0),
+).packet;
+
+describe('The open question of an action', () => {
+  const judged: unknown[] = [];
+  const facts: Facts = {
+    ...noFacts,
+    judge({ arguments: given, ...others }) {
+      judged.push(others);
+      return { verdict: { policy: 'p', version: 1, rule: null, then: null }, skipped: [], shadow: [] };
+    },
+  };
+  const before = { kept: {}, earlier: [], facts, family: agent };
+  const question = { action: { tool: 'refund', arguments: { n: 0 } } };
+  const ask: Command = { kind: 'ask', question, agentId: 'agent', questionId: 'q', token: undefined };
+  const edit: Command = {
+    ...{ kind: 'respond', answer: { decision: 'edit', responded_by: 'ann', arguments: { n: 1 } } },
+    decider: { verified: true, method: 'key', key_id: 'ann' },
+  };
+  const custom = { long: 'x'.repeat(5000) };
+  const asked = () => decide({ ...claimed, context: { ...claimed.context, custom } }, ask, at(0), null, before);
+  const then = ({ packet, kept }: Decision, command: Command) =>
+    decide(packet, command, at(1), null, { ...before, kept: kept!, sources: [agent.origin], family: { origin: 'ann', lineage: [] } });
+
+  test('keeps what its policy judged only once the packet changes in it, and an edit is judged with that [H432]', () => {
+    const open = asked();
+    assert.ok(JSON.stringify(open.kept).length < 500, 'nothing of the packet is kept');
+    const edited = then(open, edit);
+    assert.deepEqual([edited.packet.hitl?.response, judged.at(-1)], ['edit', judged[0]]);
+    const patch = (patch: object): Command => ({ kind: 'patch', patch, agentId: 'agent', questionId: 'q2', token: undefined });
+    const changed = then(then(open, patch({ context: { custom: { late: 1 } } })), patch({ metadata: { tags: ['late'] } }));
+    assert.deepEqual(changed.packet.context.custom, { late: 1 });
+    assert.deepEqual([then(changed, edit).packet.hitl?.response, judged.at(-1)], ['edit', judged[0]]);
+  });
+
+  test('is not decided without the facts', () => {
+    const { packet, kept } = asked();
+    for (const command of [edit, { kind: 'time_out' } as const])
+      assert.throws(() => decide(packet, command, at(1), null, { kept: kept!, earlier: [] }), /without the policies/);
+    assert.throws(() => decide(claimed, ask, at(0)), /without the policies/);
   });
 });
 
@@ -340,13 +401,6 @@ const scenes: fc.Arbitrary<Scene> = fc.record({
     { maxLength: 14 },
   ),
 });
-
-const agent = { origin: 'the agent’s key', lineage: [] };
-const claimed = decide(
-  newPacket(structuredClone(createExample) as never, { id: 'p', now: at(0), agentId: undefined }).packet,
-  { kind: 'claim', claimant: { agent_id: 'agent', agent_name: 'Agent', framework: null } },
-  at(0),
-).packet;
 
 /** The rules as a service uses them: it acts at the times that they name and when somebody answers, and keeps what they say. */
 class Asked {

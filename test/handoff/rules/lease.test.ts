@@ -7,7 +7,7 @@ import type { Command } from '../../../src/handoff/rules/command.ts';
 import { dueAt } from '../../../src/handoff/rules/due.ts';
 import type { StoredLease } from '../../../src/handoff/rules/lease.ts';
 import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
-import { decide } from '../../../src/handoff/rules/packet.ts';
+import { decide } from '../../support/facts.ts';
 
 const now = new Date('2026-03-01T10:00:00.000Z');
 const later = (seconds: number) => new Date(now.getTime() + seconds * 1000);

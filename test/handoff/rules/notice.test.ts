@@ -5,8 +5,8 @@ import { createExample } from '../../../src/handoff/model/examples.ts';
 import { mailOf } from '../../../src/handoff/rules/mail.ts';
 import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { noticeOf } from '../../../src/handoff/rules/notice.ts';
-import { decide } from '../../../src/handoff/rules/packet.ts';
 import { slackOf } from '../../../src/handoff/rules/slack.ts';
+import { decide } from '../../support/facts.ts';
 
 test('a mail and a message to Slack show the tool and the arguments of an action, escaped, and say where all of them are', () => {
   const now = new Date('2026-03-01T09:30:00.000Z');

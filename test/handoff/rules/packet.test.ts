@@ -9,9 +9,10 @@ import type { Packet, PatchRequest } from '../../../src/handoff/model/packet.ts'
 import type { Command } from '../../../src/handoff/rules/command.ts';
 import { dueAt } from '../../../src/handoff/rules/due.ts';
 import { chained, newPacket } from '../../../src/handoff/rules/new-packet.ts';
-import { type Decision, decide } from '../../../src/handoff/rules/packet.ts';
+import type { Decision } from '../../../src/handoff/rules/packet.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { entityTagOf } from '../../../src/kit/etag.ts';
+import { decide } from '../../support/facts.ts';
 import { moves } from '../../support/packet-model.ts';
 import { refusal as refused } from '../../support/refusal.ts';
 

@@ -5,8 +5,8 @@ import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { Hitl } from '../../../src/handoff/model/hitl.ts';
 import type { Packet, PatchRequest } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
-import { decide } from '../../../src/handoff/rules/packet.ts';
 import { hitlOf, latestQuestion, recordOf } from '../../../src/handoff/rules/question-state.ts';
+import { decide } from '../../support/facts.ts';
 import { refusal as refused } from '../../support/refusal.ts';
 
 const now = new Date('2026-03-01T09:30:00.000Z');

@@ -237,7 +237,9 @@ function Tried({ found: { policy, rule, then, skipped } }: { found: Awaited<Retu
         ) : (
           <>
             <Name>{policy}</Name>
-            {rule === null ? ': no rule fits, so anybody who may answer is asked.' : `, rule ${rule}: ${inWords(then)}.`}
+            {rule === null
+              ? ': no rule fits, so anybody but the asker is asked, and only verified names count.'
+              : `, rule ${rule}: ${inWords(then)}.`}
           </>
         )}
       </p>

@@ -85,8 +85,8 @@ class Approvals(AsyncConnection):
         Of all calls for an approval one gets 201, and may execute the action with
         `hitl.decision.arguments`; every other gets 409: `ALREADY_EXECUTED` with the
         `execution`, `NOT_APPROVED`, `DIGEST_MISMATCH` or `APPROVAL_EXPIRED`. Send an
-        `Idempotency-Key`, new for each attempt, so that a lost answer can be repeated: a key
-        that two processes share gets 201 for both.
+        `Idempotency-Key`, one random key per process and execution; repeat it only to retry
+        that same request: a key that two processes share gets 201 for both.
 
         Needs a key with the scope `work`.
 

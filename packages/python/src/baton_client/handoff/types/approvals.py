@@ -89,7 +89,9 @@ class Policy(TypedDict):
     order: int
     match: PolicyMatch
     rules: list[PolicyRules]
-    """The first rule that fits decides; if none fits, anybody who may answer is asked."""
+    """The first rule that fits decides; if none fits, anybody but the asker is asked, and only
+    verified names count.
+    """
     mode: Literal["enforce", "shadow"]
     remember: HitlRemember | None
     shadow: PolicyShadow
@@ -145,7 +147,9 @@ class PolicyRequest(TypedDict):
     match: NotRequired[PolicyRequestMatch | None]
     """Which actions it judges; what is left out or empty fits everything."""
     rules: list[PolicyRequestRules]
-    """The first rule that fits decides; if none fits, anybody who may answer is asked."""
+    """The first rule that fits decides; if none fits, anybody but the asker is asked, and only
+    verified names count.
+    """
     mode: NotRequired[Literal["enforce", "shadow"] | None]
     """`shadow`: it decides nothing; what it would have decided is recorded. `enforce` if left
     out.
@@ -338,8 +342,9 @@ class TryPoliciesAnswer(TypedDict):
     rule: int | None
     """The number of its rule, from 1; null if none fits."""
     then: PolicyRulesThen | None
-    """What it decides; null: anybody who may answer is asked. A rule approves only for an agent
-    that the asking key is bound to.
+    """What it decides. Null: anybody who may answer is asked; where a policy matches, anybody
+    but the asker, and only verified names count. A rule approves only for an agent that the
+    asking key is bound to.
     """
     skipped: list[TryPoliciesAnswerSkipped]
     """The policies and rules before it, and where they do not fit."""
