@@ -779,7 +779,14 @@ describe('LiteLLM', () => {
     );
     assert.ok(waits.length > 0);
     for (const wait of waits) assert.deepEqual(wait, [12_000, 12_000, 'constant'], 'jitter would make it shorter');
-    assert.ok(!body.findings.some(({ field }: Finding) => field?.includes('retry_after')));
+    const said = async (retry_after: number, num_retries: number) => {
+      const settings = { ...router_settings, retry_after, num_retries };
+      const { findings } = await imported('litellm', { model_list: models('a', 'b'), router_settings: settings });
+      return findings.flatMap(({ field, detail }: Finding) => (field?.includes('retry_after') ? [detail] : []));
+    };
+    const sentence =
+      "router_settings.retry_after is the least wait: LiteLLM's own waits grow to 2 s; the chain waits 1 s before each retry.";
+    assert.deepEqual([await said(12, 3), await said(1, 2), await said(1, 3)], [[], [], [sentence]]);
   });
 
   test('a provider that LiteLLM does not know is never called, which is a loss for every failure [F106]', async () => {

@@ -1,4 +1,5 @@
 import { invalid } from '../../../../kit/errors.ts';
+import { duration } from '../../../../kit/wording.ts';
 import { maxPrice, maxTimeoutMs, maxTokens, providerDefaults } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
 import { modelName } from '../../kinds.ts';
@@ -30,8 +31,11 @@ import { type Deployment, type Policy, type Router, requireFewModels, requireStr
 import { noteStreams, possibleRows } from './streams.ts';
 
 /** LiteLLM's waits between retries, as fields of a rule: with `retry_after`, none is shorter, and its own grow from half a second to eight. */
-function waitsOf(settings: Section): Draft {
+function waitsOf(settings: Section, retries: number): Draft {
   const least = Math.min((settings.number('retry_after', Number.MAX_SAFE_INTEGER) ?? 0) * 1000, maxTimeoutMs);
+  const longest = Math.min(500 * 2 ** (retries - 1), 8_000);
+  const sentence = `is the least wait: LiteLLM's own waits grow to ${duration(longest)}; the chain waits ${duration(least)} before each retry.`;
+  if (least > 500 && longest > least) settings.note('waits', 'retry_after', sentence, { loss: true });
   return { wait_ms: Math.max(least, 500), max_wait_ms: Math.max(least, 8_000), ...(least > 500 && { backoff: 'constant' }) };
 }
 
@@ -146,7 +150,10 @@ export function importLitellm(file: Section, group?: string): Draft {
     fallback_rules:
       chain.length === 1 && chain[0]!.outcomes.every(({ retries }) => retries === 0)
         ? []
-        : rulesOf(possibleRows(rowsOf(chain, nameOf), providers), waitsOf(settings)),
+        : rulesOf(
+            possibleRows(rowsOf(chain, nameOf), providers),
+            waitsOf(settings, Math.max(...chain.flatMap(({ outcomes }) => outcomes.map(({ retries }) => retries)))),
+          ),
   };
   noteDifferences(findings, { draft, router, first, chain });
   notePrefixed(findings, { router, chain });
