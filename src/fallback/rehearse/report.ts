@@ -2,7 +2,7 @@ import { beginningOf, plural } from '../../kit/wording.ts';
 import { runsOf } from '../model/rehearsal.ts';
 import type { PromptResult, TestResult } from '../model/test.ts';
 import type { Timeline } from '../model/timeline.ts';
-import { ofStream } from '../rules/conditions.ts';
+import { unservedAnswer } from '../rules/conditions.ts';
 import { startOf } from '../rules/timeline.ts';
 import { listed } from '../rules/wording.ts';
 import type { Rehearsed, RehearsedProgram } from './rehearse.ts';
@@ -122,8 +122,7 @@ function callsText(
   served: string | null,
 ): string {
   const calls = runsOf(attempts).map(({ provider, calls: count }) => (count === 1 ? provider : `${provider} x${count}`));
-  const isBroken = attempts.at(-1)?.condition === ofStream.broken;
-  const end = !success ? ['error'] : served === null ? [isBroken ? 'a broken answer' : 'an answer of its own'] : [];
+  const end = !success ? ['error'] : served === null ? [unservedAnswer(attempts.at(-1)?.condition)] : [];
   return [...calls, ...end].join(', ');
 }
 

@@ -150,6 +150,10 @@ export const ofNoAnswer = { late: 'timeout', broken: 'connection_error', unusabl
 /** The conditions that only a streamed answer can have: no content in time, and an end before the final event. */
 export const ofStream = { late: 'first_token_timeout', broken: 'interrupted' } as const satisfies Record<string, Condition>;
 
+/** The answer of a gateway that no provider served, by the failure of its last call. */
+export const unservedAnswer = (last: Condition | null | undefined): string =>
+  last === ofStream.broken ? 'a broken answer' : last === ofStream.late ? 'a late answer' : 'an answer of its own';
+
 /** Whether only a streamed answer can fail in this way. */
 export const isOfStream = (condition: Condition): boolean => condition === ofStream.late || condition === ofStream.broken;
 

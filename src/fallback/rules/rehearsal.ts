@@ -265,6 +265,8 @@ function gatewayText({ calls, served_by }: Course, said: Course, { success, atte
   if (ended) return `${called} and ${ended}`;
   if (success && served_by === null && attempts.at(-1)?.condition === ofStream.broken)
     return `${called} and passed the broken answer on as a whole one`;
+  if (success && served_by === null && attempts.at(-1)?.condition === ofStream.late)
+    return `${called}, waited for the late answer and passed it on`;
   if (success && served_by === null) return `${called} and answered by itself`;
   if (success === (said.served_by !== null)) return called;
   return success ? `${called}, and ${served_by} answered` : `${called} and ended with an error${reason ? ` (${reason})` : ''}`;

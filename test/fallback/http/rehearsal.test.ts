@@ -186,7 +186,7 @@ describe('A rehearsal', () => {
         kind: 'calls',
         condition: 'first_token_timeout',
         sentence:
-          'Streamed: gpt-4o sends no content: the chain does not retry and goes to claude; the gateway called gpt-4o once and answered by itself.',
+          'Streamed: gpt-4o sends no content: the chain does not retry and goes to claude; the gateway called gpt-4o once, waited for the late answer and passed it on.',
       },
     ],
   ];

@@ -7,6 +7,7 @@ import { counted } from '../../../kit/web/format.ts';
 import { explains } from '../../model/finding.ts';
 import { runsOf } from '../../model/rehearsal.ts';
 import type { PromptResult, TestResult } from '../../model/test.ts';
+import { unservedAnswer } from '../../rules/conditions.ts';
 import styles from './comparison.module.css';
 import { labelled } from './labels.ts';
 
@@ -92,7 +93,7 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
 }
 
 interface CallsProps {
-  attempts: readonly { readonly provider: string }[];
+  attempts: readonly Pick<PromptResult['attempts'][number], 'provider' | 'condition'>[];
   served: string | null;
   success: boolean;
 }
@@ -108,7 +109,7 @@ function Calls({ attempts, served, success }: CallsProps) {
         </span>
       ))}
       {success ? null : <span className={styles.error}>error</span>}
-      {success && served === null ? <span className={styles.error}>an answer of its own</span> : null}
+      {success && served === null ? <span className={styles.error}>{unservedAnswer(attempts.at(-1)?.condition)}</span> : null}
     </span>
   );
 }
