@@ -3,7 +3,10 @@ import { otherErrors } from './other-error-bodies.ts';
 import { anthropicErrors, openaiErrors, type ProviderError } from './provider-error-bodies.ts';
 import { requestErrors } from './request-error-bodies.ts';
 
-/** The error bodies of the commonest kinds of providers, by which failures are recognized and which fake providers send. */
+/**
+ * The error bodies of the commonest kinds of providers, by which failures are recognized and which fake providers send. Of Bedrock,
+ * Ollama and Perplexity we know no body that is published or reported: theirs are taken for OpenAI's.
+ */
 export const providerErrors: readonly ProviderError[] = [...openaiErrors, ...anthropicErrors, ...otherErrors, ...requestErrors];
 
 /** What a kind is known to send for a condition, and for a status if it is given: the error that it sends most often; undefined without any. */
