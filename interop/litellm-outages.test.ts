@@ -110,7 +110,7 @@ describe("LiteLLM's router leaves out models in outages as the imported chain sa
         for (const [place, call] of made.entries())
           comparison.ended({ ...call, prompt, call: place, retry_after_ms: outage.retry_after_ms ?? null });
         const served_by = answer === null ? null : made.find((call) => call.condition === null)!.provider;
-        comparison.compare({ index: prompt, start: start * 1000, calls: made }, () => ({
+        comparison.compare({ index: prompt, start: start * 1000, calls: made, deadlineMs: null }, () => ({
           attempts: made,
           served_by,
           success: answer !== null,
