@@ -41,7 +41,7 @@ export interface SignedIn {
 interface LoggedOut {
   readonly subject: string | undefined;
   readonly providerSession: string | undefined;
-  /** A later session has nothing to do with the token, even if it is sent again. */
+  /** A later session of the subject has nothing to do with the token, even if it is sent again. */
   readonly begunBefore: Date;
 }
 

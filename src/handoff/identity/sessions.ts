@@ -299,8 +299,9 @@ export class Sessions {
     const { provider, store } = this.#parts;
     const named = await provider.loggedOut(logoutToken);
     if (named === undefined) return false;
-    const by = named.providerSession === undefined ? { subject: named.subject! } : { provider_session: named.providerSession };
-    const open = await store.sessions.ofProvider(provider.issuer, by, named.begunBefore);
+    const { subject, providerSession, begunBefore } = named;
+    const by = providerSession === undefined ? { subject: subject!, begunBefore } : { provider_session: providerSession };
+    const open = await store.sessions.ofProvider(provider.issuer, by);
     for (const [tenant, own] of Map.groupBy(open, (session) => session.tenant))
       await this.#end(
         tenant,

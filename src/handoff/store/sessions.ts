@@ -157,18 +157,20 @@ function reads({ database }: ReadDependencies) {
       return row && decoded(row);
     },
 
-    /** The open sessions that the provider means by its id of a session, or by that of a person, and that had begun at a time. */
+    /** The open sessions that the provider means by its id of a session, or by that of a person, if they had begun at a time. */
     ofProvider: (
       issuer: string,
-      by: { provider_session: string } | { subject: string },
-      begunBefore: Date,
+      by: { provider_session: string } | { subject: string; begunBefore: Date },
     ): Promise<{ tenant: number; id: string }[]> =>
       db
         .selectFrom('sessions')
         .select(['tenant', 'id'])
         .where('issuer', 'in', spellingsOf(issuer))
-        .where((eb) => ('subject' in by ? eb('subject', '=', by.subject) : eb('provider_session', '=', by.provider_session)))
-        .where('created_at', '<=', begunBefore.toISOString())
+        .where((eb) =>
+          'subject' in by
+            ? eb.and([eb('subject', '=', by.subject), eb('created_at', '<=', by.begunBefore.toISOString())])
+            : eb('provider_session', '=', by.provider_session),
+        )
         .where('ended_at', 'is', null)
         .limit(maxListed)
         .execute(),
