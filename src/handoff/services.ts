@@ -68,7 +68,7 @@ export function createServices(base: Base, store: Store, live: Live, identity: I
     checks,
     onSeen: (tenant, agentId) => agents.seen(tenant, agentId),
   });
-  const policies = createPolicyService({ store, clock, turns, checks, views });
+  const policies = createPolicyService({ store, clock, turns, checks, views, providerPrefix: settings.oidcGroupPrefix });
   const signIn = signInUse(settings);
   const callerOfOrigin = createCallerOfOrigin({ store, clock, signIn: signIn.isOffered ? identity : undefined });
   const facts = { policies, checks, callerOfOrigin, clock };

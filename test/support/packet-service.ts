@@ -49,6 +49,7 @@ export async function openPackets(
       clock,
       turns: new Turns(),
       checks,
+      providerPrefix: 'idp:',
       views: { of: () => assert.fail('no packet is read') },
     });
     const packets = createPacketService({

@@ -73,9 +73,12 @@ export class Deliverer {
     const now = this.#parts.clock();
     const queues = await this.#parts.store.deliveries.queues(now);
     const gone = queues.filter((queue) => queue.gone === 1);
+    let fault: unknown;
     await eachInTurn(gone, async ({ tenant, webhook }) => {
       if (await this.#parts.store.deliveries.cancel(tenant, webhook, now)) this.#parts.wake();
-    }).catch(this.#parts.onError);
+    }).catch((error) => {
+      fault = error;
+    });
     const active = queues.filter((queue) => queue.gone === 0 && queue.active === 1);
     const due = active.filter(({ due_at }) => due_at <= now.toISOString());
     await this.#claimDue(due, now);
@@ -85,6 +88,8 @@ export class Deliverer {
       // Drop receivers without pending deliveries, so that the map does not grow forever.
       if (receiver.isIdle() && !wanted.has(name)) this.#receivers.delete(name);
     }
+    // Last, so that it delays nobody, and the round counts as failed: reported in a round that succeeds, it would end its own outage.
+    if (fault !== undefined) throw fault;
     const untilDue = active.map(({ due_at }) => Date.parse(due_at) - now.getTime()).filter((ms) => ms > 0);
     return untilDue.reduce((least, ms) => Math.min(least, ms), everyMs);
   }

@@ -1,5 +1,5 @@
 import { eachInTurn } from '../../kit/awaitable.ts';
-import { conflict, invalid, notFound } from '../../kit/errors.ts';
+import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
 import { isId } from '../../kit/uuid.ts';
 import type { Erasure, ErasureRequest } from '../model/erasure.ts';
@@ -44,6 +44,17 @@ export function createErasureService({ store, clock, newId, views, retentionDays
       throw conflict(
         `Schedules make packets about this person: ${names.join(', ')}. Remove them, or the person from their packet.metadata.subjects, first.`,
       );
+  }
+
+  /** Erases packets in one transaction, or, if that fails, in one each, so that a packet that fails keeps no other. */
+  async function eraseTogether<T>(ids: readonly string[], erase: (ids: readonly string[]) => Promise<T>): Promise<T> {
+    try {
+      return await erase(ids);
+    } catch (error) {
+      // Without the database each of them would fail too.
+      if (ids.length < 2 || store.isUnavailable(error instanceof ServiceError ? error.cause : error)) throw error;
+      return (await eachInTurn(ids, (id) => erase([id]))).at(-1)!;
+    }
   }
 
   return {
@@ -106,11 +117,9 @@ export function createErasureService({ store, clock, newId, views, retentionDays
             const erasure = transaction.erasures.get(id);
             if (erasure === undefined || erasure.status === 'done') return true;
             const erased = eraseEach(transaction, ids, { erasure, now });
-            // Of a person, nothing is left when a step finds nothing; what it finds, another instance may have erased meanwhile. Packets
-            // that came since the request are erased too.
+            // Of a person, nothing is left when a step finds nothing. Packets that came since the request are erased too.
             const left = erasure.remaining.filter((packetId) => !ids.includes(packetId));
-            const isGone = () => ids.length === next.length && ids.every((found) => transaction.packets.get(found) === undefined);
-            const isDone = erasure.subject_digest === null ? left.length === 0 : isGone();
+            const isDone = erasure.subject_digest === null ? left.length === 0 : next.length === 0;
             const packets = erasure.subject_digest === null ? erasure.packets : erasedSoFar(erasure) + erased.length;
             const progress = erased.length === 0 ? erasure.progress : { ...erasure.progress, at: now.toISOString() };
             const isOver = isDone && erased.length === 0;
@@ -166,16 +175,6 @@ const subjectsOf = (document: string): readonly string[] => {
   const { packet } = readJson<Pick<ScheduleRequest, 'packet'>>(document);
   return packet.metadata.subjects ?? [];
 };
-
-/** Erases packets in one transaction, or, if that fails, in one each, so that a packet that fails keeps no other. */
-async function eraseTogether<T>(ids: readonly string[], erase: (ids: readonly string[]) => Promise<T>): Promise<T> {
-  try {
-    return await erase(ids);
-  } catch (error) {
-    if (ids.length < 2) throw error;
-    return (await eachInTurn(ids, (id) => erase([id]))).at(-1)!;
-  }
-}
 
 const erasedSoFar = ({ progress }: StoredErasure): number => progress.rows.packets ?? 0;
 

@@ -22,6 +22,8 @@ import { createStandingService } from './standing.ts';
 interface PolicyServiceDependencies extends Omit<ServiceDependencies, 'newId'> {
   turns: Turns;
   checks: SchemaChecks;
+  /** What the names of the groups of an identity provider begin with. */
+  providerPrefix: string;
   views: Pick<PacketViews, 'of'>;
 }
 
@@ -34,9 +36,9 @@ const maxFaults = 50;
 const maxPolicyBytes = 64 * 1024;
 
 /** The operations on policies, and what they say to actions. */
-export function createPolicyService({ store, clock, turns, checks, views }: PolicyServiceDependencies) {
+export function createPolicyService({ store, clock, turns, checks, views, providerPrefix }: PolicyServiceDependencies) {
   const documents = createDocumentService({ store, clock });
-  const cache = new PolicyCache({ store, turns, checks });
+  const cache = new PolicyCache({ store, turns, checks, providerPrefix });
 
   /** What policies say to an action, by the engine where they need it. */
   const judgement = (tenant: number, policies: readonly StoredPolicy[], subject: Subject): Awaitable<Judgement> =>

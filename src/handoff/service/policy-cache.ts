@@ -46,6 +46,8 @@ const maxTenants = 200;
 
 interface PolicyCacheDependencies {
   readonly store: Store;
+  /** What the names of the groups of an identity provider begin with. */
+  readonly providerPrefix: string;
   readonly turns: Turns;
   readonly checks: SchemaChecks;
 }
@@ -92,9 +94,11 @@ export class PolicyCache {
       policies: inOrder(policies.map(storedPolicy)),
       standing: standing.map(storedStanding),
       people: {
-        // The provider's last: a group of the tenant may have had such a name before the prefix was set.
         groups: new Map([
-          ...groups.map(({ name, document }): [string, string[]] => [name, (readJson(document) as Pick<Group, 'members'>).members]),
+          // A group of the tenant that had such a name before the prefix was set names nobody.
+          ...groups
+            .filter(({ name }) => !name.startsWith(this.#parts.providerPrefix))
+            .map(({ name, document }): [string, string[]] => [name, (readJson(document) as Pick<Group, 'members'>).members]),
           ...providerGroups(known),
         ]),
         absences: delegations.map(({ document }): Absence => readJson(document) as Delegation),

@@ -1,3 +1,4 @@
+import { eachInTurn } from '../../kit/awaitable.ts';
 import { createdAt, lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
 import { claimableStatus } from '../rules/packet-life.ts';
@@ -43,10 +44,17 @@ export const createDuePackets = ({ database, walks }: ReadDependencies) => ({
   },
   /** The same for packets that are still `created` and have waited to be claimed since before `before`, oldest first in each tenant. */
   async unclaimed(before: Date, limit: number, work: WorkOnPackets): Promise<boolean> {
-    const created = await createdBefore(database, walks.created, before, limit);
-    const available = await availableBefore(database, walks.available, before, limit);
-    await work([...created.rows, ...available.rows]);
-    return created.more || available.more;
+    const lists = [
+      () => createdBefore(database, walks.created, before, limit),
+      () => availableBefore(database, walks.available, before, limit),
+    ];
+    const more = await eachInTurn(lists, async (read) => {
+      const found = await read();
+      // At once: its walk has passed these rows, so a failure of the other list must not skip them.
+      await work(found.rows);
+      return found.more;
+    });
+    return more.includes(true);
   },
 });
 

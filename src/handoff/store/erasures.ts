@@ -127,6 +127,8 @@ function reads({ database }: ReadDependencies) {
   const walk = new Walk<OpenErasure>();
   /** By tenant. */
   const walksOfEnded = new Map<number, Walk<EndedPacket>>();
+  /** The packet behind which an erasure continues, by its id. */
+  const lastOfErasure = new Map<string, string>();
 
   /** The first of these packets that together are not too large, in this order. */
   async function fitting(tenant: number, ids: readonly string[]): Promise<string[]> {
@@ -174,16 +176,28 @@ function reads({ database }: ReadDependencies) {
     /** How many packets hold data of a person. */
     count: (subject_digest: string): Promise<number> =>
       countOf(db.selectFrom('packet_subjects').where('tenant', '=', scope.tenant).where('subject_digest', '=', subject_digest)),
-    /** The packets that an erasure erases next, up to `limit`. */
-    async next({ subject_digest, remaining }: StoredErasure, limit: number): Promise<string[]> {
+    /**
+     * The packets that an erasure erases next, up to `limit`: those behind the call before, so that packets that fail keep no other, and
+     * then the first. None: nothing is left.
+     */
+    async next({ id, subject_digest, remaining }: StoredErasure, limit: number): Promise<string[]> {
       const { tenant } = scope;
-      if (subject_digest === null) return fitting(tenant, remaining.slice(0, limit));
-      const found = db.selectFrom('packet_subjects').select('packet_id').where('tenant', '=', tenant);
-      const rows = await found.where('subject_digest', '=', subject_digest).orderBy('packet_id').limit(limit).execute();
-      return fitting(
-        tenant,
-        rows.map(({ packet_id }) => packet_id),
-      );
+      const leftBehind = async (last: string): Promise<string[]> => {
+        if (subject_digest === null)
+          return [...remaining]
+            .sort()
+            .filter((packetId) => packetId > last)
+            .slice(0, limit);
+        const found = db.selectFrom('packet_subjects').select('packet_id').where('tenant', '=', tenant).where('packet_id', '>', last);
+        const rows = await found.where('subject_digest', '=', subject_digest).orderBy('packet_id').limit(limit).execute();
+        return rows.map(({ packet_id }) => packet_id);
+      };
+      const last = lastOfErasure.get(id);
+      lastOfErasure.delete(id);
+      const behindLast = last === undefined ? [] : await leftBehind(last);
+      const ids = await fitting(tenant, behindLast.length > 0 ? behindLast : await leftBehind(''));
+      if (ids.length > 0) lastOfErasure.set(id, ids.at(-1)!);
+      return ids;
     },
     /**
      * Up to `limit` packets that ended, or last changed, before a time and are not erased, the earliest first and behind those of the

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { walk } from '../../support/pages.ts';
-import { type CallOptions, newTenant, type TestService } from '../../support/service.ts';
+import { type CallOptions, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
-import { stores } from '../../support/stores.ts';
+import { stores, storesOfSeveral } from '../../support/stores.ts';
 
 /** The policy of the documents: small refunds pass, large ones ask two of finance, then one more. */
 const refunds = {
@@ -259,5 +259,18 @@ for (const store of stores) {
       assert.deepEqual((await service.call('GET', '/policies', { key })).body, { policies: [], next_cursor: null });
       assert.equal((await service.call('POST', '/policies/try', { key, body: ofTry(30) })).body.policy, null);
     });
+  });
+}
+
+for (const store of storesOfSeveral) {
+  test(`a group that the tenant named before the prefix of the provider was set has no members, on ${store.name} [H553]`, async (t) => {
+    const first = await startService(t, { store });
+    await put(first, '/groups/sso:finance', { members: ['a'] });
+    await put(first, '/policies/refunds', { rules: [{ then: { ask: [{ from: ['group:sso:finance'] }] } }] });
+    const warningsOf = async (service: TestService) => (await service.call('GET', '/policies/refunds')).body.warnings;
+    assert.deepEqual(await warningsOf(first), []);
+    const settings = { SERVICE_OIDC_GROUP_PREFIX: 'sso:' };
+    const next = await startService(t, { databaseUrl: first.databaseUrl, settings, clock: first.clock });
+    assert.match((await warningsOf(next)).join(), /asks the group sso:finance, which does not exist/);
   });
 }

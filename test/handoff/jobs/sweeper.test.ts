@@ -4,12 +4,14 @@ import { describe, test } from 'node:test';
 import { createEraser } from '../../../src/handoff/jobs/eraser.ts';
 import { createPruner } from '../../../src/handoff/jobs/pruner.ts';
 import { createSweeper } from '../../../src/handoff/jobs/sweeper.ts';
+import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { CreateRequest } from '../../../src/handoff/model/packet.ts';
 import { createErasureService } from '../../../src/handoff/service/erasures.ts';
 import { claimOf } from '../../../src/handoff/service/packets.ts';
 import { createTenantService } from '../../../src/handoff/service/tenants.ts';
 import type { Store } from '../../../src/handoff/store/store.ts';
 import { noChannel, packetOfSubscriptions, type StoredWebhook } from '../../../src/handoff/store/webhooks.ts';
+import { unavailable } from '../../../src/kit/errors.ts';
 import { createIds } from '../../../src/kit/id.ts';
 import { adminCaller as caller } from '../../support/caller.ts';
 import { openPackets } from '../../support/packet-service.ts';
@@ -123,6 +125,64 @@ for (const store of stores) {
       failing.clear();
       for (let round = 0; round < 3; round += 1) await erase();
       assert.deepEqual(await erased(), Array(6).fill(true));
+    });
+
+    test('packets that can not be erased keep no other of their erasure, however many they are, nor repeat what an outage stopped', async (t) => {
+      const { store: opened, clock, packets } = await openPackets(t, store);
+      const failing = new Set<string>();
+      let fault = new Error('This packet fails.');
+      let commits = 0;
+      const whole = (tenant: number) => {
+        const own = opened.whole(tenant);
+        const commit: typeof own.commit = async (unit) => {
+          commits += 1;
+          if (unit.packets?.some((id) => failing.has(id))) throw fault;
+          return opened.whole(tenant).commit(unit);
+        };
+        return Object.assign(own, { commit });
+      };
+      const erasures = erasuresOf({ ...opened, whole, isUnavailable: (error) => error === fault.cause }, clock);
+      for (const bySubject of [true, false]) {
+        const subjects = [`customer:${bySubject}`];
+        const requests = Array.from({ length: 22 }, () => packetRequest({ metadata: { ...createExample.metadata, subjects } }));
+        const ids: string[] = [];
+        for (const request of requests) ids.push(JSON.parse((await packets.create(caller, request as CreateRequest)).text).id);
+        for (const id of ids.toSorted().slice(0, 20)) failing.add(id);
+        const { id } = await erasures.create(caller, {
+          reason: 'Request',
+          ...(bySubject ? { subject: subjects[0]! } : { packet_ids: ids }),
+        });
+        const erased = async () => (await Promise.all(ids.map((packet) => isErased(opened, packet)))).filter(Boolean).length;
+        fault = new Error('This packet fails.');
+        await assert.rejects(erasures.step(1, id), fault);
+        assert.equal(await erasures.step(1, id), false);
+        assert.deepEqual([await erased(), (await erasures.get(caller, id)).status], [2, 'running']);
+        fault = unavailable(new Error('No database'));
+        commits = 0;
+        await assert.rejects(erasures.step(1, id), fault);
+        assert.equal(commits, 1);
+        failing.clear();
+        for (let step = 0; step < 3; step += 1) await erasures.step(1, id);
+        assert.deepEqual([await erased(), (await erasures.get(caller, id)).status], [22, 'done']);
+      }
+    });
+
+    test('packets that nobody claims and that fail keep none from theirs that nobody claims after their not_before', async (t) => {
+      const { store: opened, clock, newPacket, packets } = await openPackets(t, store);
+      const first = await newPacket();
+      const not_before = new Date(clock.read().getTime() + 1000).toISOString();
+      const { text } = await packets.create(caller, { ...packetRequest(), not_before } as CreateRequest);
+      const { id: later } = JSON.parse(text);
+      clock.turn(2);
+      await packets.sweep(1, later, { kind: 'time_out' });
+      clock.turn(60);
+      const found: string[][] = [];
+      const round = opened.packets.unclaimed(clock.read(), 200, async (rows) => {
+        found.push(rows.map(({ id }) => id));
+        if (rows.some(({ id }) => id === first)) throw new Error('This packet fails.');
+      });
+      await assert.rejects(round, /This packet fails/);
+      assert.deepEqual(found, [[first], [later]], 'each list at once');
     });
 
     test('each round of subscriptions, erasures and heads goes on behind the one before', async (t) => {
