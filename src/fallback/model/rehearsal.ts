@@ -5,6 +5,7 @@ import { choice, described, IdParams, object, orNull, record } from '../../kit/s
 import { conditions } from './chain.ts';
 import { count, failing, optional, shortName, whole } from './common.ts';
 import { defineRoute } from './route.ts';
+import { rehearsalFormats } from './targets.ts';
 
 /** The most headers of a request to a gateway. */
 const maxHeaders = 20;
@@ -32,6 +33,12 @@ export const Gateway = described('The gateway to rehearse, with the mode `rehear
       propertyNames: Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$" }),
       description: `At most ${maxHeaders} further headers. The value \`{config}\` stands for the rehearsal export for Portkey, on one line.`,
       example: { 'x-portkey-config': '{config}' },
+    }),
+  ),
+  export_format: optional(
+    choice(rehearsalFormats, {
+      description:
+        'The export that it runs: what that does otherwise than the chain explains differences. Default: `portkey` with `{config}` in a header, else `litellm`.',
     }),
   ),
   timeout_ms: optional(whole(1, 3_600_000, 'How long a prompt may take. Default: twice as long as the chain needs, and at least 30 s.')),

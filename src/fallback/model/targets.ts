@@ -176,7 +176,7 @@ export function gatewayOf(format: RehearsalFormat): GatewayProgram | null {
 }
 
 /** A program with the versions that were measured, as `LiteLLM 1.106.2 and 1.110.2`; null for a format that was not. */
-export function measuredOf(format: ImportFormat): string | null {
+export function measuredOf(format: ExportFormat): string | null {
   const { label, measured } = targets[format];
   return measured === undefined ? null : `${label} ${measured.join(' and ')}`;
 }

@@ -219,7 +219,7 @@ export const TestResult = described('A test and its result. While it runs, the f
   chain: ChainDefinition,
   findings: Type.Array(Finding, {
     description:
-      'The findings of the import about a condition, of a provider or of none in particular, and about cool-downs, as they were at the start.',
+      'The findings of the import about a condition, of a provider or of none in particular, and about cool-downs, as they were at the start. In a rehearsal of an export what that does otherwise than the chain.',
   }),
   results: Type.Array(PromptResult, { description: 'The finished prompts, in order.' }),
 });

@@ -434,6 +434,7 @@ function requestOf(options: RehearseOptions, url: string, { gateway, model }: Co
     gateway: {
       url,
       model: options.model ?? model,
+      export_format: gateway,
       headers: configHeader === null ? authorization : { [configHeader]: '{config}' },
       ...(options.apiKeyEnv === undefined ? {} : { api_key_env: options.apiKeyEnv }),
     },

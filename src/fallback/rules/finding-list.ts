@@ -4,8 +4,8 @@ import type { Concerned, Finding } from '../model/finding.ts';
 
 /** What a finding is about, and whether it is a loss. */
 export interface Concern {
-  readonly provider?: string;
-  readonly condition?: Condition;
+  readonly provider?: string | null;
+  readonly condition?: Condition | null;
   readonly loss?: boolean;
   /** Whether it only concerns streamed answers. */
   readonly stream?: true;

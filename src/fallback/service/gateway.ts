@@ -5,7 +5,7 @@ import { duration } from '../../kit/wording.ts';
 import { type ChainDefinition, type Provider, providerDefaults } from '../model/chain.ts';
 import type { Expected, Gateway } from '../model/rehearsal.ts';
 import type { Received } from '../model/request.ts';
-import { type GatewayFormat, gatewayFormats, gatewayOf } from '../model/targets.ts';
+import { type GatewayFormat, gatewayFormats, gatewayOf, type RehearsalFormat } from '../model/targets.ts';
 import type { Attempt, PromptResult } from '../model/test.ts';
 import { callProvider, ReceivedAnswer } from '../providers/calls.ts';
 import { type PromptRun, runPrompt } from '../providers/executor.ts';
@@ -94,6 +94,10 @@ const [usualGateway] = gatewayFormats as [GatewayFormat];
 
 /** The gateway that gets its configuration with each request. */
 const headerFormat = gatewayFormats.find((format) => gatewayOf(format).configHeader !== null)!;
+
+/** The format of the export that a gateway runs. */
+export const formatOf = ({ export_format: format, headers }: Gateway): RehearsalFormat =>
+  format ?? (Object.values(headers ?? {}).includes('{config}') ? headerFormat : usualGateway);
 
 /** Its rehearsal export. */
 const exportedConfig = (chain: ChainDefinition, base: string): unknown =>

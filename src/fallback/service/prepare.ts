@@ -14,9 +14,9 @@ import { type Plan, planOf, presetOf, promptCountOf } from '../rules/plan.ts';
 import { worstCase } from '../rules/reach.ts';
 import { type Groups, withNativeStatuses } from '../rules/rehearsal.ts';
 import { streamFaultOf } from '../rules/stream-faults.ts';
-import { leftOutSentence, requireRehearsable } from '../rules/targets/rehearsal.ts';
+import { findingsOfExport, leftOutSentence, requireRehearsable } from '../rules/targets/rehearsal.ts';
 import { listed } from '../rules/wording.ts';
-import { gatewayRun, prepareGateway } from './gateway.ts';
+import { formatOf, gatewayRun, prepareGateway } from './gateway.ts';
 import { type LiveDependencies, requireLive, transportFor } from './live.ts';
 import { maxOpenPrompts, OutageRun } from './outage-run.ts';
 import { TestRecord } from './record.ts';
@@ -70,6 +70,8 @@ interface ModeOptions {
   readonly engine: Engine;
   readonly run: Pick<Run, 'transport' | 'atOnce' | 'play'>;
   readonly assumptions: string[];
+  /** What the gateway does otherwise than the chain; undefined for what the import found. */
+  readonly findings?: readonly Finding[];
   readonly rehearsing?: Rehearsing;
   readonly timeline?: OutageRun;
 }
@@ -102,7 +104,7 @@ export async function prepare(
     chain_id: chain.id,
     chain_version: chain.version,
     chain: prepared.chain,
-    findings: findings.filter((finding) => finding.condition !== null || isOfCooldowns(finding)),
+    findings: (prepared.findings ?? findings).filter((finding) => finding.condition !== null || isOfCooldowns(finding)),
     mode,
     preset: presetOf(request),
     seed,
@@ -175,7 +177,11 @@ async function rehearsalParts(stored: Chain, request: TestRequest, origin: strin
   const timeline = request.timeline ?? undefined;
   const ownCooldownMs = parts.rehearsal.ownCooldownMs?.() ?? 0;
   const rehearsal = new Rehearsal(engine, live.now, { groups, ...(weights && { weights }), ...(timeline && { timeline }), ownCooldownMs });
-  const common = { chain, engine, plan, assumptions: left.map(leftOutSentence), rehearsing: { token, rehearsal } };
+  // A file that is rehearsed itself is that of the import.
+  const isOwn = parts.rehearsal.config?.() !== undefined;
+  const exported = { chain, prefer: 'failover' as const, keepState: keepsState || timeline !== undefined };
+  const findings = isOwn ? {} : { findings: findingsOfExport(formatOf(request.gateway), exported) };
+  const common = { chain, engine, plan, assumptions: left.map(leftOutSentence), rehearsing: { token, rehearsal }, ...findings };
   const toGateway = { gateway, rehearsal, live, random, keepsState };
   if (rehearsal.outages === undefined) return { ...common, run: { transport: instantSimulation, atOnce, play: gatewayRun(toGateway) } };
   const run = { transport: instantSimulation, atOnce: maxOpenPrompts };

@@ -198,7 +198,7 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     assert.equal((await read(page.url().split('/').at(-1)!)).status, 'cancelled');
   });
 
-  test('a rehearsal shows each scene beside what was expected, and findings of the import beside what they explain', async (t) => {
+  test('a rehearsal shows each scene beside what was expected, and what the export does otherwise beside what it explains [F65]', async (t) => {
     const model = (name: string) => ({ model_name: name, litellm_params: { model: `openai/${name}`, timeout: 3 } });
     const content = {
       model_list: [model('gpt-4o'), model('claude')],
@@ -229,6 +229,14 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     );
 
     await page.goto(page.url().replace(/what-if.*/, 'rehearse'));
+    // What the gateway does with streams matters to streamed answers only.
+    const ofStreams = page.getByText('If a stream ends without its final event');
+    await page.getByText(/^The gateway will differ in /).waitFor();
+    assert.equal(await ofStreams.count(), 0);
+    await page.getByLabel('Answers').selectOption('both');
+    await ofStreams.first().waitFor();
+    await page.getByLabel('Answers').selectOption('whole');
+    await ofStreams.first().waitFor({ state: 'detached' });
     await page.getByLabel('Address of the gateway').fill(gateway.url);
     await button(page, 'Rehearse').click();
     await heading(page, /Test of gpt-4o differs/).waitFor();
@@ -243,11 +251,9 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
       differing.slice(1).toSorted((one, other) => Number(other) - Number(one)),
     );
     const difference = (name: RegExp) => page.getByRole('listitem').filter({ hasText: name });
-    assert.match(
-      (await difference(/400 \(context length\)/).textContent())!,
-      /Explained by the import: With enable_pre_call_checks, LiteLLM does not call gpt-4o(?!.*with 413)/,
-    );
-    assert.doesNotMatch((await difference(/400 \(invalid request\)/).textContent())!, /Explained/);
+    assert.match((await difference(/400 \(content filter\)/).textContent())!, /Explained by the export: LiteLLM returns an empty answer/);
+    // The import has a finding about it, which is none of the export.
+    assert.doesNotMatch((await difference(/400 \(context length\)/).textContent())!, /Explained/);
     await assertAccessible(page);
     await page.setViewportSize({ width: 390, height: 900 });
     await assertFits(page);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { after, before, describe, type TestContext, test } from 'node:test';
 
+import type { Finding } from '../../../src/fallback/model/finding.ts';
 import type { TestResult } from '../../../src/fallback/model/test.ts';
 import { createChain, shareFallback, startFallback, type TestFallback } from '../../support/fallback.ts';
 import { type Flaw, startGateway, type TestGateway } from '../../support/gateway.ts';
@@ -510,6 +511,23 @@ describe('A rehearsal', () => {
       targets.map((target: Record<string, unknown>) => [target.custom_host, target.api_key]),
       providers.map(({ name }) => [`http://localhost:80/rehearsal/${token}/${encodeURIComponent(name)}/v1`, 'rehearsal']),
     );
+  });
+
+  test('has what the export that runs does otherwise, not what the import found of the file [F65]', async (t) => {
+    const { gateway } = await rehearsed(t);
+    const model_list = providers.map(({ name, model_id }) => ({ model_name: name, litellm_params: { model: model_id, timeout: 3 } }));
+    const content = { model_list, router_settings: { enable_pre_call_checks: true, fallbacks: [{ 'gpt-4o': ['claude'] }] } };
+    const { chain, findings } = (await service.call('POST', '/import?format=litellm', { body: { content } })).body;
+    const ofImport = new Set(findings.map(({ detail }: Finding) => detail));
+    const labels = async (more: object) => {
+      const { findings: found } = await rehearse(chain.id, gateway, { prompt_count: 1, gateway: more });
+      assert.ok(found.every(({ condition, loss }) => condition !== null && loss));
+      assert.ok(found.some(({ detail, stream }) => stream === undefined && !ofImport.has(detail)));
+      return ['LiteLLM', 'Portkey'].filter((label) => found.some(({ detail }) => detail.includes(label)));
+    };
+    assert.deepEqual(await labels({}), ['LiteLLM']);
+    assert.deepEqual(await labels({ headers: { 'x-portkey-config': '{config}' } }), ['Portkey']);
+    assert.deepEqual(await labels({ export_format: 'portkey' }), ['Portkey']);
   });
 
   test('is refused where it may not run', async (t) => {

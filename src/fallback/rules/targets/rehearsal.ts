@@ -2,8 +2,10 @@ import { invalid } from '../../../kit/errors.ts';
 import { readJson } from '../../../kit/json.ts';
 import type { ChainDefinition, Params, Provider } from '../../model/chain.ts';
 import type { Export } from '../../model/export.ts';
-import { type ExportFormat, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
+import type { Finding } from '../../model/finding.ts';
+import { type ExportFormat, measuredOf, type RehearsalFormat, rehearsalFormats, targets } from '../../model/targets.ts';
 import { cooldownOf } from '../cooldown.ts';
+import { FindingList, reasonsOf } from '../finding-list.ts';
 import { isAzure, knownKind, twoProtocolKinds } from '../kinds.ts';
 import { variableOf } from '../params.ts';
 import { rehearsable } from '../rehearsal.ts';
@@ -53,6 +55,18 @@ export function exportForRehearsal(
   const without = memory.without(config);
   const note = { code: 'no_cooldowns', field: null, detail: memory.note('keep_state=true'), loss: false };
   return { ...common, content: yamlText(without), config: without, warnings: [...warnings, note] };
+}
+
+/** What an export for a rehearsal does otherwise than its chain, by failures; the chain has no provider that is left out. */
+export function findingsOfExport(format: RehearsalFormat, input: RehearsalInput): Finding[] {
+  const { warnings } = exportForRehearsal(format, input, 'http://127.0.0.1');
+  const { chain } = input;
+  const names = chain.providers.map(({ name }) => name);
+  const ofWarnings = warnings.flatMap((warning) => reasonsOf(warning, names).map((reason) => ({ ...reason, kind: warning.code })));
+  const list = new FindingList(measuredOf(format));
+  for (const { kind = 'stream', detail, ...about } of [...(gatewayFor(format)?.ofStreams?.(chain) ?? []), ...ofWarnings])
+    if (about.loss) list.add(kind, null, detail, about);
+  return list.items;
 }
 
 const hasCooldowns = (chain: ChainDefinition): boolean => chain.providers.some((provider) => cooldownOf(chain, provider) !== null);

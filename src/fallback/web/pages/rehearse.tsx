@@ -26,17 +26,21 @@ import { useCurrentChain } from './chain.tsx';
 export function RehearsePage() {
   const chain = useCurrentChain();
   const [format, setFormat] = useState<RehearsalFormat>(rehearsalFormats[0]!);
-  // The gateway must keep its memory for outages that last.
-  const [keepsState, setKeepsState] = useState(false);
+  const [chosen, setChosen] = useState(usualDraft);
   const mayWrite = useMayWrite();
+  const changeFormat = (next: RehearsalFormat) => {
+    setFormat(next);
+    // The form begins anew.
+    setChosen(usualDraft);
+  };
   return (
     <>
       <p className="muted">
         A rehearsal lets your gateway run against fake providers that fail as planned, and compares every call with what the chain says. It
         needs no key of a provider and costs nothing.
       </p>
-      <Configuration chain={chain} format={format} onFormat={setFormat} keepsState={keepsState} />
-      {mayWrite ? <Start key={format} chain={chain} format={format} onKeepsState={setKeepsState} /> : null}
+      <Configuration chain={chain} format={format} chosen={chosen} onFormat={changeFormat} />
+      {mayWrite ? <Start key={format} chain={chain} format={format} onChoose={setChosen} /> : null}
     </>
   );
 }
@@ -44,12 +48,13 @@ export function RehearsePage() {
 interface ConfigurationProps {
   chain: Chain;
   format: RehearsalFormat;
+  chosen: Chosen;
   onFormat: (format: RehearsalFormat) => void;
-  keepsState: boolean;
 }
 
-function Configuration({ chain, format, onFormat, keepsState }: ConfigurationProps) {
-  const exported = useRehearsalExport(chain, format, keepsState);
+function Configuration({ chain, format, chosen, onFormat }: ConfigurationProps) {
+  // The gateway must keep its memory for outages that last.
+  const exported = useRehearsalExport(chain, format, chosen.preset === 'timeline');
   const gateway = gatewayOf(format);
   return (
     <Panel
@@ -60,13 +65,13 @@ function Configuration({ chain, format, onFormat, keepsState }: ConfigurationPro
         <SelectField
           label="Gateway"
           options={rehearsalFormats.map((value) => ({ value, label: targets[value].label }))}
-          {...bind({ format }, ({ format: chosen = format }) => onFormat(chosen))('format')}
+          {...bind({ format }, ({ format: next = format }) => onFormat(next))('format')}
         />
       </Fields>
       <Load query={exported} what="The configuration">
         {({ content, filename, warnings }) => (
           <>
-            <Losses warnings={warnings} />
+            <Losses warnings={warnings} isStreamed={chosen.answers !== 'whole'} />
             <CodeBlock text={content} label={filename} />
             {gateway === null ? null : (
               <>
@@ -89,9 +94,9 @@ function Configuration({ chain, format, onFormat, keepsState }: ConfigurationPro
 }
 
 /** What the target does differently from the chain. A rehearsal will find these differences. */
-function Losses({ warnings }: Pick<Export, 'warnings'>) {
+function Losses({ warnings, isStreamed }: Pick<Export, 'warnings'> & { isStreamed: boolean }) {
   // An import of the export does not matter to a rehearsal.
-  const losses = warnings.filter(({ code, loss }) => (loss && code !== 'import_differs') || code === 'streams');
+  const losses = warnings.filter(({ code, loss }) => (code === 'streams' ? isStreamed : loss && code !== 'import_differs'));
   if (losses.length === 0) return null;
   return <Notes tone="warn" title={`The gateway will differ in ${counted(losses.length, 'way')}.`} notes={labelledNotes(losses)} />;
 }
@@ -105,6 +110,10 @@ interface Draft {
   answers: keyof typeof answers;
   timeline: TimelineDraft;
 }
+
+/** What a form begins with, as far as the configuration depends on it. */
+const usualDraft: Pick<Draft, 'preset' | 'answers'> = { preset: 'coverage', answers: 'whole' };
+type Chosen = typeof usualDraft;
 
 /** Whether the answers are streamed. */
 const answers = { whole: false, streamed: true, both: 'both' } as const;
@@ -121,10 +130,10 @@ const plans = [...presets.map((value) => ({ value, label: words(value) })), { va
 interface StartProps {
   chain: Chain;
   format: RehearsalFormat;
-  onKeepsState: (keepsState: boolean) => void;
+  onChoose: (chosen: Chosen) => void;
 }
 
-function Start({ chain, format, onKeepsState }: StartProps) {
+function Start({ chain, format, onChoose }: StartProps) {
   const navigate = useNavigate();
   const start = useStartTest(chain.id, { onSuccess: ({ id }) => void navigate(`/results/${id}`) });
   const gateway = gatewayOf(format);
@@ -133,13 +142,12 @@ function Start({ chain, format, onKeepsState }: StartProps) {
     url: gateway?.url ?? 'http://127.0.0.1:4000/v1',
     model: '',
     key: gateway?.key ?? '',
-    preset: 'coverage',
-    answers: 'whole',
+    ...usualDraft,
     timeline: emptyTimeline(providers[0]!),
   });
   const faults = faultsOf(start.error);
   const set = (changes: Partial<Draft>) => {
-    if (changes.preset !== undefined) onKeepsState(changes.preset === 'timeline');
+    onChoose({ ...draft, ...changes });
     setDraft((before) => ({ ...before, ...changes }));
   };
   const faultOf = (isShown: (field: string) => boolean) =>
@@ -153,7 +161,7 @@ function Start({ chain, format, onKeepsState }: StartProps) {
   const isAllowed = useAccess()?.live_allowed !== false;
   return (
     <Panel title="2. Rehearse">
-      <Form onSubmit={() => start.mutate(requestOf(draft, gateway?.configHeader ?? null))}>
+      <Form onSubmit={() => start.mutate(requestOf(draft, format))}>
         <Fields>
           <TextField label="Address of the gateway" required {...bound('url')} />
           <TextField label="Model" hint="The name that callers use." placeholder={chain.name} {...bound('model')} />
@@ -196,7 +204,8 @@ function Start({ chain, format, onKeepsState }: StartProps) {
 }
 
 /** The request for a rehearsal. */
-function requestOf({ url, model, key, preset, answers: asked, timeline }: Draft, configHeader: string | null): TestRequest {
+function requestOf({ url, model, key, preset, answers: asked, timeline }: Draft, format: RehearsalFormat): TestRequest {
+  const configHeader = gatewayOf(format)?.configHeader ?? null;
   const headers = {
     ...(configHeader === null ? {} : { [configHeader]: '{config}' }),
     ...(key.trim() === '' ? {} : { authorization: `Bearer ${key.trim()}` }),
@@ -205,6 +214,6 @@ function requestOf({ url, model, key, preset, answers: asked, timeline }: Draft,
     mode: 'rehearsal',
     ...(preset === 'timeline' ? { timeline: timelineRequest(timeline) } : { preset }),
     request: { stream: answers[asked] },
-    gateway: { url: url.trim(), model: model.trim() === '' ? null : model.trim(), headers },
+    gateway: { url: url.trim(), model: model.trim() === '' ? null : model.trim(), export_format: format, headers },
   };
 }

@@ -185,7 +185,11 @@ function Details({ result }: { result: TestResult }) {
         actions={scenario === null ? undefined : <Button onClick={() => setScenario(null)}>Show all</Button>}
         flush
       >
-        <PromptList findings={result.findings} prompts={shown} providers={result.chain.providers.map(({ name }) => name)} />
+        <PromptList
+          findings={result.mode === 'rehearsal' ? [] : result.findings}
+          prompts={shown}
+          providers={result.chain.providers.map(({ name }) => name)}
+        />
       </Panel>
     </>
   );

@@ -44,7 +44,7 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
                   .filter((finding) => explains(finding, difference))
                   .map(({ detail }) => (
                     <p key={detail} className="muted">
-                      Explained by the import: {labelled(detail)}
+                      Explained by the export: {labelled(detail)}
                     </p>
                   ))}
               </li>

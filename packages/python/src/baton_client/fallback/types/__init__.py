@@ -43,7 +43,7 @@ from .common import (
 )
 from .exports import (
     Export,
-    Format,
+    ImportChainFormat,
     Imported,
     ImportPreview,
     ImportRequest,
@@ -61,6 +61,7 @@ from .tests import (
     DifferenceExpectedCalls,
     Endpoint,
     Expected,
+    Format,
     Gateway,
     InjectedFaultRequest,
     Kind,
@@ -123,6 +124,7 @@ __all__ = [
     "Formats",
     "Gateway",
     "HealthAnswer",
+    "ImportChainFormat",
     "ImportPreview",
     "ImportRequest",
     "Imported",

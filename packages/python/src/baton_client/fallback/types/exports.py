@@ -9,7 +9,7 @@ from ..._compat import NotRequired
 from .common import Chain, ChainDefinition, ChainRequest, Finding, Formats, Warning
 
 TemplateRequestTemplateName = Literal["env", "runbook", "curl"]
-Format = Literal["litellm", "portkey", "json", "yaml"]
+ImportChainFormat = Literal["litellm", "portkey", "json", "yaml"]
 
 
 class Export(TypedDict):

@@ -11,6 +11,7 @@ from .common import Action, ChainDefinition, Condition, Conditions, Finding, Mod
 Endpoint = Literal["chat", "messages", "responses"]
 Reasoning = Literal["low", "medium", "high"]
 Preset = Literal["coverage", "healthy", "primary_down", "cascade", "flap", "blackout", "streams"]
+Format = Literal["litellm", "portkey", "langchain", "ai-sdk", "json"]
 Kind = Literal["calls", "end", "received", "cooldown", "draws"]
 
 
@@ -336,7 +337,8 @@ class TestResult(TypedDict):
     chain: ChainDefinition
     findings: list[Finding]
     """The findings of the import about a condition, of a provider or of none in particular, and
-    about cool-downs, as they were at the start.
+    about cool-downs, as they were at the start. In a rehearsal of an export what that does
+    otherwise than the chain.
     """
     results: list[PromptResult]
     """The finished prompts, in order."""
@@ -402,6 +404,7 @@ class Gateway(TypedDict):
     model: NotRequired[str | None]
     api_key_env: NotRequired[str | None]
     headers: NotRequired[dict[str, str] | None]
+    export_format: NotRequired[Format | None]
     timeout_ms: NotRequired[int | None]
 
 
