@@ -27,11 +27,11 @@ export interface ConnectionOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** The timeout of one attempt; 30 by default. `waitSeconds` of a request is added to it. */
   readonly timeoutSeconds?: number;
-  /** How often a failed request is retried; 2 by default. A stream tries on until it is opened. */
+  /** How often a failed request is retried; 2 by default. A stream tries on while the service is unavailable. */
   readonly retries?: number;
   /** Whether to retry as well when no connection can be made, for a stream the first one; true by default. */
   readonly retryUnreachable?: boolean;
-  /** The longest `Retry-After` to wait for; with a longer one the call fails at once. 60 by default. */
+  /** The longest `Retry-After` to wait for, 60 by default; with a longer one a request fails at once. A stream waits ten minutes, or this long if it is longer. */
   readonly maxWaitSeconds?: number;
   readonly transport?: Transport;
   readonly dependencies?: ClientDependencies;
@@ -90,6 +90,8 @@ const defaultRetryMs = 3_000;
 /** The longest pause that a stream may ask for. */
 const maxRetryMs = 60_000;
 const maxBackOffMs = 30_000;
+/** The longest `Retry-After` that a stream waits for, unless the options allow a longer one. */
+const maxStreamWaitSeconds = 600;
 
 const defaults = {
   headers: {},
@@ -143,6 +145,12 @@ export class Connection {
     const asked = error instanceof ApiError ? error.retryAfterSeconds : undefined;
     if (asked !== undefined) return asked <= this.#options.maxWaitSeconds ? asked * 1000 : undefined;
     return Math.min(maxBackOffMs, 500 * 2 ** attempt) * (0.5 + this.#dependencies.random() / 2);
+  }
+
+  /** Milliseconds until a stream is opened again that the service refused for longer than a request waits. */
+  #longWaitMs({ retryAfterSeconds = 0 }: ApiError): number {
+    const seconds = Math.min(retryAfterSeconds, Math.max(maxStreamWaitSeconds, this.#options.maxWaitSeconds));
+    return seconds * 1000 * (1 + this.#dependencies.random() / 4);
   }
 
   async #pause(ms: number, error: Error, signal?: AbortSignal): Promise<void> {
@@ -216,7 +224,7 @@ export class Connection {
       request.signal?.throwIfAborted();
       const isPassing = fault instanceof NetworkError || fault instanceof TimeoutError || isTransient(fault);
       if (!isPassing || (!everOpened && this.#isHopeless(fault))) throw fault;
-      const wait = opened ? state.retryMs : (this.#waitMs(fault, failures) ?? maxBackOffMs);
+      const wait = opened ? state.retryMs : (this.#waitMs(fault, failures) ?? this.#longWaitMs(fault as ApiError));
       await this.#pause(wait, fault as Error, request.signal);
     }
   }

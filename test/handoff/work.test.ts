@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { createHandoffClient, type Packet, type WorkHandler } from '../../src/client.ts';
-import type { Transport } from '../../src/kit/transport.ts';
+import { createHandoffClient, NoAnswer, type Packet, type WorkHandler } from '../../src/client.ts';
+import { fetchTransport, type Transport } from '../../src/kit/transport.ts';
 import { ClientClock } from '../support/client-dependencies.ts';
 import { adminKey, createPacket, startService } from '../support/service.ts';
 import { until } from '../support/until.ts';
@@ -154,3 +154,38 @@ for (const [renewals, seconds] of [
     stopping.abort();
     await working;
   });
+
+test('A question that is over is withdrawn although its packet changes meanwhile, before its handler goes on', async (t) => {
+  const service = await startService(t);
+  const packet = await createPacket(service);
+  let changes = 0;
+  let token = '';
+  const transport: Transport = async (request) => {
+    const isWithdrawal = request.method === 'DELETE' && request.url.endsWith('/question');
+    if (isWithdrawal && changes < 2) {
+      changes += 1;
+      const body = { metadata: { tags: [`change-${changes}`] } };
+      const changed = await service.call('PATCH', `/packets/${packet.id}`, { body, headers: { 'x-lease-token': token } });
+      assert.equal(changed.status, 200, changed.text);
+    }
+    const answer = await fetchTransport(request);
+    if (request.method === 'POST' && request.url.endsWith('/questions')) {
+      token = request.headers['x-lease-token']!;
+      service.clock.turn(61);
+    }
+    return answer;
+  };
+  const client = createHandoffClient({ baseUrl: await service.handoff.start(), apiKey: adminKey, transport });
+  const stopping = new AbortController();
+  const seen: unknown[] = [];
+  await client.work(
+    packet.metadata.target_agent.id,
+    async ({ ask }) => {
+      await assert.rejects(ask('Refund?', { on_timeout: 'keep', timeoutSeconds: 60 }), NoAnswer);
+      seen.push((await service.call('GET', `/packets/${packet.id}`)).body.status, changes);
+      stopping.abort();
+    },
+    { signal: stopping.signal, leaseSeconds: 600 },
+  );
+  assert.deepEqual(seen, ['claimed', 2]);
+});

@@ -458,17 +458,19 @@ describe('A stream', () => {
     });
   }
 
-  test('that could not be opened yet tries on, less often each time, however long the service is away', async (t) => {
-    const away = [(reply: ServerResponse) => void reply.destroy(), json(503, {}), json(429, {}, { 'retry-after': '3600' }), json(502, {})];
-    const dependencies = new TestClientDependencies(30);
-    const answering = inLane(...away, ...away, events('data: 1\n\n'));
-    const { connection, received } = await open(t, answering, { dependencies, timeoutSeconds: 40 });
+  test('that could not be opened yet tries on, less often each time and when it may, however long the service is away', async (t) => {
+    const later = (seconds: string) => json(429, {}, { 'retry-after': seconds });
+    const away = [(reply: ServerResponse) => void reply.destroy(), json(503, {})];
+    const dependencies = new TestClientDependencies(0);
+    const answering = inLane(...away, later('80'), json(502, {}), ...away, later('3600'), json(502, {}), events('data: 1\n\n'));
+    const onStep = ({ kind }: ClientStep) => kind === 'wait' && queueMicrotask(() => dependencies.endWaits());
+    const { connection, received } = await open(t, answering, { dependencies, timeoutSeconds: 40, onStep });
     assert.equal((await connection.stream({ path: '/events' }).next()).value?.data, '1');
     assert.equal(received.length, 9);
     const timeouts = [40, 75];
     assert.deepEqual(
       dependencies.waits.filter((seconds) => !timeouts.includes(seconds)),
-      [0.5, 1, 30, 4, 8, 16, 30, 30],
+      [0.5, 1, 100, 4, 8, 16, 750, 30],
     );
   });
 

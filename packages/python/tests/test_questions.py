@@ -12,6 +12,7 @@ import pytest
 
 import baton_client
 from baton_client import AsyncContext, AsyncHandoff, Context, Handoff
+from baton_client.worker import Task
 from conftest import KEY, Service
 from test_client import request_for, wait_for
 
@@ -157,3 +158,35 @@ def test_a_question_has_the_options_it_was_asked_with(handoff_service: Service) 
         found = [dict(one["question"]) for one in client.list_questions(packet["id"])["questions"]]
         found[0]["action"] = {name: found[0]["action"][name] for name in action}  # type: ignore[index]
         assert [{name: one[name] for name in options} for one, options in zip(found, asked, strict=True)] == asked
+
+
+def test_a_question_that_is_over_is_withdrawn_although_its_packet_changes_meanwhile(
+    handoff_service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    withdraw = AsyncHandoff.withdraw_question
+    state = iter([412, 412])
+
+    async def changed(self: AsyncHandoff, *given: Any, if_match: Any = None, **options: Any) -> Any:
+        # As if another agent had changed the packet just before.
+        wrong = next(state, None)
+        return await withdraw(self, *given, if_match=if_match if wrong is None else 0, **options)
+
+    monkeypatch.setattr(AsyncHandoff, "withdraw_question", changed)
+    follow = Task._follow
+
+    async def over(self: Task, asked: Any) -> Any:
+        return {**await follow(self, asked), "state": "timed_out"}
+
+    monkeypatch.setattr(Task, "_follow", over)
+
+    def handler(ctx: Context) -> dict[str, Any]:
+        with pytest.raises(baton_client.NoAnswer):
+            ctx.ask("Refund?", timeout=1, on_timeout="keep")
+        seen.append(client.get_packet(ctx.packet["id"])["status"])
+        return {}
+
+    with Handoff(handoff_service.url, KEY) as client, working(client, "changes", handler):
+        packet = client.create_packet(body=request_for("changes", "x"))
+        assert wait_for(client, packet, "completed")["status"] == "completed"
+    assert seen == ["claimed"]

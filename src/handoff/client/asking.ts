@@ -25,7 +25,7 @@ export interface AskOptions extends Partial<Omit<Question, 'question' | 'require
 export type WorkerApproval<Options> = Omit<Options, 'agent' | 'call_id'> &
   Partial<Pick<Options & { agent: string; call_id: unknown }, 'agent' | 'call_id'>>;
 
-/** How often a question is asked while the service is unavailable. */
+/** How often a question is asked while the service is unavailable, and withdrawn while its packet changes. */
 const attempts = 8;
 
 /** Asks people on behalf of the handler that works on a packet. */
@@ -140,18 +140,20 @@ export class Asker {
     }
   }
 
-  /** Takes a question back, so that the handler can end the packet; false if it is over or changes at this moment. */
+  /** Takes a question back, so that the handler can end the packet; false if it is over, or changes each time that it is looked at. */
   async #withdraw({ question_id }: QuestionView): Promise<boolean> {
     const { client } = this.#parts;
     const params = { id: this.packet.id };
-    const { status, hitl, revision } = await client.getPacket({ params });
-    if (status !== 'awaiting_human' || hitl?.question_id !== question_id) return false;
-    try {
-      this.packet = await client.withdrawQuestion({ params, headers: { 'x-agent-id': this.#agentId, 'if-match': `"${revision}"` } });
-      return true;
-    } catch (error) {
-      if (error instanceof ApiError && error.status_code === 412) return false;
-      throw error;
+    for (let attempt = 1; attempt <= attempts; attempt += 1) {
+      const { status, hitl, revision } = await client.getPacket({ params });
+      if (status !== 'awaiting_human' || hitl?.question_id !== question_id) return false;
+      try {
+        this.packet = await client.withdrawQuestion({ params, headers: { 'x-agent-id': this.#agentId, 'if-match': `"${revision}"` } });
+        return true;
+      } catch (error) {
+        if (!(error instanceof ApiError && error.status_code === 412)) throw error;
+      }
     }
+    return false;
   }
 }

@@ -204,20 +204,23 @@ export function inboxTests(on: TestConsole): void {
       reason: { title: 'Reason', enum: ['late', 'broken'] },
       notify: { type: 'boolean' },
     };
-    const given = { amount: 500, notify: true, order: ' ORD-1' };
+    // A name that all objects have, and a text that is cleared.
+    const given = { amount: 500, notify: true, order: ' ORD-1', constructor: 'x', note: 'late' };
     const form = await ask('Refund by a form', { schema: { properties, required: ['amount'] }, arguments: given });
     await button(page, 'Choose a decision').waitFor();
     await page.keyboard.press('2');
     await page.getByLabel('Amount in EUR').fill('601');
     await page.getByLabel('Reason').selectOption('broken');
     await page.getByLabel('notify').selectOption('No');
+    await page.getByLabel('note').fill('');
     await assertAccessible(page);
     await send.click();
     await page.getByRole('alert').filter({ hasText: '600' }).first().waitFor();
     await page.getByLabel('Amount in EUR').fill('42.5');
     await send.click();
     await page.getByText('No open questions').waitFor();
-    assert.deepEqual((await decisionOf(form)).arguments, { amount: 42.5, notify: false, order: ' ORD-1', reason: 'broken' });
+    const made = { amount: 42.5, notify: false, order: ' ORD-1', constructor: 'x', note: '', reason: 'broken' };
+    assert.deepEqual((await decisionOf(form)).arguments, made);
 
     const titled = { schema: { properties: { lines: { title: 'Lines of the order' } } }, arguments: { amount: 500, lines: [1] } };
     const second = await ask('Refund another order', titled);

@@ -88,7 +88,8 @@ class _Base:
             agent_id: the agent in whose name the client acts; operations send it in `X-Agent-Id`.
             timeout: seconds to wait for an answer; `wait_seconds` of a request is added to it.
             retries: how often a failed request is repeated, if that is safe.
-            max_wait: the longest `Retry-After` to wait for, in seconds.
+            max_wait: the longest `Retry-After` to wait for, in seconds; with a longer one a request fails at once. A
+                stream waits ten minutes, or this long if it is longer.
         """
         self._base_url = base_url.rstrip("/").removesuffix(self._root_suffix)
         self._api_key = None if api_key is None else _key_of(api_key)
@@ -144,6 +145,14 @@ class _Base:
         if asked is not None:
             return asked if asked <= self._max_wait else None
         return float(min(30.0, 0.5 * 2 ** min(attempt, 10)) * random.uniform(0.5, 1.0))
+
+    def _stream_pause(self, parser: Parser, error: BatonError, failures: int) -> float:
+        """Seconds until a stream is opened again: as long as the service asks for, within a bound."""
+        asked = error.retry_after if isinstance(error, ApiError) else None
+        if asked is not None and asked > self._max_wait:
+            return min(asked, max(600.0, self._max_wait)) * random.uniform(1.0, 1.25)
+        wait = self._wait(error, failures)
+        return parser.retry if failures == 1 or wait is None else wait
 
 
 def _quoted(item: str) -> str:
@@ -323,11 +332,7 @@ class Connection(_Base):
                     raise
                 error = refused
             failures += 1
-            time.sleep(_stream_pause(parser, failures, self._wait(error, failures)))
-
-
-def _stream_pause(parser: Parser, failures: int, wait: float | None) -> float:
-    return parser.retry if failures == 1 else wait if wait is not None else 30.0
+            time.sleep(self._stream_pause(parser, error, failures))
 
 
 class AsyncConnection(_Base):
@@ -441,4 +446,4 @@ class AsyncConnection(_Base):
                     raise
                 error = refused
             failures += 1
-            await asyncio.sleep(_stream_pause(parser, failures, self._wait(error, failures)))
+            await asyncio.sleep(self._stream_pause(parser, error, failures))

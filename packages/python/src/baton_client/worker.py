@@ -204,18 +204,18 @@ class Task:
             return asked
 
     async def _withdraw(self, asked: types.QuestionView) -> bool:
-        """Takes a question back, so that the handler can end the packet; False if it is over or changes just now."""
-        packet = await self.client.get_packet(self.packet["id"])
-        hitl = packet["hitl"]
-        if packet["status"] != "awaiting_human" or hitl is None or hitl["question_id"] != asked["question_id"]:
-            return False
-        try:
-            self.packet = await self.client.withdraw_question(
-                packet["id"], agent_id=self.agent_id, if_match=packet["revision"]
-            )
-        except PreconditionFailedError:
-            return False
-        return True
+        """Takes a question back, so that the handler can end the packet; False if it is over, or changes each time."""
+        for _ in range(8):
+            packet = await self.client.get_packet(self.packet["id"])
+            hitl = packet["hitl"]
+            if packet["status"] != "awaiting_human" or hitl is None or hitl["question_id"] != asked["question_id"]:
+                return False
+            with contextlib.suppress(PreconditionFailedError):
+                self.packet = await self.client.withdraw_question(
+                    packet["id"], agent_id=self.agent_id, if_match=packet["revision"]
+                )
+                return True
+        return False
 
     async def _wait_for_change(self, seconds: float) -> None:
         try:

@@ -17,6 +17,9 @@ export interface ArgumentsDraft {
   readonly text: string;
 }
 
+/** A member of a record, not of what all objects have, such as `constructor`. */
+const ownOf = <T,>(of: Readonly<Record<string, T>>, name: string): T | undefined => (Object.hasOwn(of, name) ? of[name] : undefined);
+
 /** The properties of an action's schema, by name. */
 function propertiesOf(schema: unknown): Readonly<Record<string, FormField>> {
   const { properties } = (schema ?? {}) as { properties?: unknown };
@@ -50,7 +53,7 @@ function fieldOf(schema: Partial<Record<keyof FormField, unknown>> | undefined, 
 function fieldsOf(schema: unknown, given: Arguments): Readonly<Record<string, FormField>> | undefined {
   const properties = propertiesOf(schema);
   const names = [...new Set([...Object.keys(properties), ...Object.keys(given)])];
-  const fields = names.map((name) => [name, fieldOf(properties[name], given[name])] as const);
+  const fields = names.map((name) => [name, fieldOf(ownOf(properties, name), ownOf(given, name))] as const);
   return names.length === 0 || fields.some(([, field]) => field === undefined)
     ? undefined
     : (Object.fromEntries(fields) as Record<string, FormField>);
@@ -60,7 +63,9 @@ function fieldsOf(schema: unknown, given: Arguments): Readonly<Record<string, Fo
 export function argumentsIn({ schema }: Pick<Action, 'schema'>, given: Arguments, draft: ArgumentsDraft): Arguments | undefined {
   const fields = fieldsOf(schema, given);
   if (fields === undefined) return objectIn(draft.text);
-  const changed = Object.entries(draft.fields).map(([name, texts]) => [name, fieldValue(fields[name]!, texts)] as const);
+  // A text that a person clears stays an argument; without it the tool would take its default.
+  const emptied = (name: string) => (fields[name]!.enum === undefined && typeof ownOf(given, name) === 'string' ? '' : undefined);
+  const changed = Object.entries(draft.fields).map(([name, texts]) => [name, fieldValue(fields[name]!, texts) ?? emptied(name)] as const);
   return Object.fromEntries(Object.entries({ ...given, ...Object.fromEntries(changed) }).filter(([, value]) => value !== undefined));
 }
 
@@ -104,7 +109,7 @@ export function ArgumentFields({ action: { schema }, given, draft, onChange, err
       key={name}
       label={field.title ?? name}
       schema={field}
-      texts={draft.fields[name] ?? (given[name] === undefined ? [] : [String(given[name])])}
+      texts={ownOf(draft.fields, name) ?? (ownOf(given, name) === undefined ? [] : [String(given[name])])}
       onChange={(texts) => onChange({ ...draft, fields: { ...draft.fields, [name]: texts } })}
       error={
         faultsOf(error)
