@@ -23,7 +23,7 @@ const random = (bytes: Buffer): void => void bytes.fill(7);
  * one commit, in order.
  */
 export async function openPackets(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   testStore: TestStore,
   listeners: Partial<Record<'onSeen' | 'onCreated', () => void>> = {},
 ) {
