@@ -35,7 +35,7 @@ function run(program: string, env: Record<string, string>): Promise<{ code: numb
 for (const [program, call] of [
   ['approve-ai-sdk.ts', 'call-ai-sdk'],
   ['approve-openai-agents.ts', 'call-agents-js'],
-  ['approve-claude-agent-sdk.ts', 'order-4711:mcp__desk__refund'],
+  ['approve-claude-agent-sdk.ts', 'order-4711:refund'],
 ] as const)
   for (const [decision, said, executed] of decisions)
     test(`${program} goes on in another process after a decision to ${decision.decision}`, async (t) => {

@@ -11,13 +11,14 @@ const client = createHandoffClient({ baseUrl: SERVICE_URL, apiKey: SERVICE_API_K
 const task = 'order-4711';
 
 // docs: claude-agent-sdk
-const idOf = (name: string) => ({ agent: 'refunds', call_id: `${task}:${name}` });
-const run = client.requiresApproval(refundOrder, { tool: 'mcp__desk__refund', ...idOf('mcp__desk__refund') });
+const own = { agent: 'refunds', tool: 'mcp__desk__refund', call_id: `${task}:refund` };
+const run = client.requiresApproval(refundOrder, own);
 const fields = { order: z.string(), amount: z.number() };
 const refund = tool('refund', 'Refunds an order.', fields, async (given) => ({ content: [{ type: 'text', text: await run(given) }] }));
 
-const canUseTool: CanUseTool = async (name, input, { signal }) => {
-  const { approved, arguments: updatedInput, message } = await client.approve(name, input, { ...idOf(name), signal });
+const canUseTool: CanUseTool = async (name, input, { toolUseID, signal }) => {
+  const call_id = name === own.tool ? own.call_id : toolUseID;
+  const { approved, arguments: updatedInput, message } = await client.approve(name, input, { agent: own.agent, call_id, signal });
   return approved ? { behavior: 'allow', updatedInput } : { behavior: 'deny', message: message ?? 'Rejected' };
 };
 // docs: end
