@@ -205,7 +205,7 @@ export function inboxTests(on: TestConsole): void {
       notify: { type: 'boolean' },
     };
     // A name that all objects have, and a text that is cleared.
-    const given = { amount: 500, notify: true, order: ' ORD-1', constructor: 'x', note: 'late' };
+    const given = { amount: 500, notify: true, order: ' ORD-1', toString: 'x', note: 'late' };
     const form = await ask('Refund by a form', { schema: { properties, required: ['amount'] }, arguments: given });
     await button(page, 'Choose a decision').waitFor();
     await page.keyboard.press('2');
@@ -219,7 +219,7 @@ export function inboxTests(on: TestConsole): void {
     await page.getByLabel('Amount in EUR').fill('42.5');
     await send.click();
     await page.getByText('No open questions').waitFor();
-    const made = { amount: 42.5, notify: false, order: ' ORD-1', constructor: 'x', note: '', reason: 'broken' };
+    const made = { amount: 42.5, notify: false, order: ' ORD-1', toString: 'x', note: '', reason: 'broken' };
     assert.deepEqual((await decisionOf(form)).arguments, made);
 
     const titled = { schema: { properties: { lines: { title: 'Lines of the order' } } }, arguments: { amount: 500, lines: [1] } };

@@ -17,7 +17,7 @@ export interface ArgumentsDraft {
   readonly text: string;
 }
 
-/** A member of a record, not of what all objects have, such as `constructor`. */
+/** A member of a record, not of what all objects have, such as `toString`. */
 const ownOf = <T,>(of: Readonly<Record<string, T>>, name: string): T | undefined => (Object.hasOwn(of, name) ? of[name] : undefined);
 
 /** The properties of an action's schema, by name. */
