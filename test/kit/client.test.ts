@@ -458,7 +458,7 @@ describe('A stream', () => {
     });
   }
 
-  test('that could not be opened yet tries on, less often each time and when it may, however long the service is away', async (t) => {
+  test('that could not be opened yet tries on, less often each time and when it may, however long the service is away [H312]', async (t) => {
     const later = (seconds: string) => json(429, {}, { 'retry-after': seconds });
     const away = [(reply: ServerResponse) => void reply.destroy(), json(503, {})];
     const dependencies = new TestClientDependencies(0);

@@ -127,7 +127,7 @@ for (const store of stores) {
       assert.deepEqual(await erased(), Array(6).fill(true));
     });
 
-    test('packets that can not be erased keep no other of their erasure, however many they are, nor repeat what an outage stopped', async (t) => {
+    test('packets that can not be erased keep no other of their erasure, however many they are, nor repeat what an outage stopped [H422]', async (t) => {
       const { store: opened, clock, packets } = await openPackets(t, store);
       const failing = new Set<string>();
       let fault = new Error('This packet fails.');
