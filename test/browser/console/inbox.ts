@@ -172,7 +172,7 @@ export function inboxTests(on: TestConsole): void {
     assert.equal(await page.getByText(/six/).count(), 0);
   });
 
-  test('an action is decided about by keyboard, beside its arguments; arguments are changed, and a text that is no object is not sent [H421]', async (t) => {
+  test('an action is decided about by keyboard, beside its arguments; arguments are changed, and a text that is no object is not sent', async (t) => {
     const { id: tenant_id } = await newTenant(on.service, { tier: 'business' });
     // By the operator, since keys of one family may not ask and answer.
     const make = async (rights: object) => (await on.call(adminKey, 'POST', '/keys', { name: 'k', tenant_id, ...rights })).key as string;
