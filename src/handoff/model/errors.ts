@@ -19,7 +19,11 @@ export const errors = coded({
   DIGEST_MISMATCH: { status: 409, meaning: 'The arguments are not those that were approved.' },
   NOT_APPROVED: { status: 409, meaning: 'The action is not approved: its question is open, or was answered otherwise.' },
   NOT_YET: { status: 409, meaning: 'The packet can be claimed from its `not_before` on, in `Retry-After` seconds.' },
-  LEASE_LOST: { status: 409, meaning: 'The packet is leased and the lease token is missing, replaced or expired; nothing was changed. A request sends the token in `X-Lease-Token`.' },
+  LEASE_LOST: {
+    status: 409,
+    meaning:
+      'The packet is leased and the lease token is missing, replaced or expired; nothing was changed. A request sends the token in `X-Lease-Token`.',
+  },
   LOOP_GUARD: { status: 409, meaning: 'A guard against runaway agents refused another packet; `detail` has the limit.' },
   QUESTION_OPEN: { status: 409, meaning: 'A question of the packet is open; `question_id` names it.' },
   ANSWERED: { status: 409, meaning: 'The question is answered and never changes any more; ask a new one.' },
