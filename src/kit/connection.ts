@@ -31,7 +31,7 @@ export interface ConnectionOptions {
   readonly retries?: number;
   /** Whether to retry as well when no connection can be made, for a stream the first one; true by default. */
   readonly retryUnreachable?: boolean;
-  /** The longest `Retry-After` to wait for, 60 by default; with a longer one a request fails at once. A stream waits ten minutes, or this long if it is longer. */
+  /** The longest `Retry-After` to wait for, 60 by default; with a longer one a request fails at once. A stream waits up to about ten minutes, or this long if it is longer. */
   readonly maxWaitSeconds?: number;
   readonly transport?: Transport;
   readonly dependencies?: ClientDependencies;

@@ -95,7 +95,7 @@ for (const store of storesOfSeveral)
     await deployment.service.handoff.runOnce.erase();
 
     const halved = await ask(subjects[1]!);
-    const fault = injectFault(2, { matching: (sql) => /^update "?erasures/i.test(sql) });
+    const fault = injectFault(2, { matching: (sql) => /^update "?erasures/i.test(sql), kind: 'unavailable' });
     try {
       await assert.rejects(deployment.service.handoff.runOnce.erase());
     } finally {

@@ -58,7 +58,10 @@ export const Warning = described('A warning.', {
   code: Type.String({ description: 'The kind of warning.', example: 'priority_tie' }),
   field: orNull(Type.String(), 'The dotted path of the field it is about; null if there is none.'),
   detail: Type.String({ description: 'The warning as a sentence.' }),
-  loss: Type.Boolean({ description: 'Whether what is exported or imported behaves otherwise than the original; false for advice.' }),
+  loss: Type.Boolean({
+    description:
+      'Whether what is exported or imported behaves otherwise than the original with whole answers; false for advice, and for what only streams do.',
+  }),
 });
 export type Warning = Static<typeof Warning>;
 

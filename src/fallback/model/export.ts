@@ -22,7 +22,9 @@ export const Export = described('A chain in the configuration format of another 
   content_type: Type.String({ description: 'The media type of `content`.' }),
   config: Type.Unknown({ description: 'The configuration as an object, or a string if the format is code.' }),
   content: Type.String({ description: 'The text to save.' }),
-  lossless: Type.Boolean({ description: 'Whether the target behaves like the chain and an import gives the same chain.' }),
+  lossless: Type.Boolean({
+    description: 'Whether the target behaves like the chain, with whole answers, and an import gives the same chain.',
+  }),
   warnings: Type.Array(Warning, { description: 'What the target cannot express.' }),
 });
 

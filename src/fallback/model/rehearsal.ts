@@ -38,7 +38,7 @@ export const Gateway = described('The gateway to rehearse, with the mode `rehear
   export_format: optional(
     choice(rehearsalFormats, {
       description:
-        'The export that it runs: what that does otherwise than the chain explains differences. Default: `portkey` with `{config}` in a header, else `litellm`.',
+        'The export that it runs: what that does otherwise than the chain explains differences. Default: `portkey` with `{config}` in a header, else none, so that nothing is explained.',
     }),
   ),
   timeout_ms: optional(whole(1, 3_600_000, 'How long a prompt may take. Default: twice as long as the chain needs, and at least 30 s.')),

@@ -95,9 +95,9 @@ const [usualGateway] = gatewayFormats as [GatewayFormat];
 /** The gateway that gets its configuration with each request. */
 const headerFormat = gatewayFormats.find((format) => gatewayOf(format).configHeader !== null)!;
 
-/** The format of the export that a gateway runs. */
-export const formatOf = ({ export_format: format, headers }: Gateway): RehearsalFormat =>
-  format ?? (Object.values(headers ?? {}).includes('{config}') ? headerFormat : usualGateway);
+/** The format of the export that a gateway runs; undefined if nothing says that it runs one. */
+export const formatOf = ({ export_format: format, headers }: Gateway): RehearsalFormat | undefined =>
+  format ?? (Object.values(headers ?? {}).includes('{config}') ? headerFormat : undefined);
 
 /** Its rehearsal export. */
 const exportedConfig = (chain: ChainDefinition, base: string): unknown =>

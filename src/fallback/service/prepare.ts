@@ -180,7 +180,8 @@ async function rehearsalParts(stored: Chain, request: TestRequest, origin: strin
   // A file that is rehearsed itself is that of the import.
   const isOwn = parts.rehearsal.config?.() !== undefined;
   const exported = { chain, prefer: 'failover' as const, keepState: keepsState || timeline !== undefined };
-  const findings = isOwn ? {} : { findings: findingsOfExport(formatOf(request.gateway), exported) };
+  const format = formatOf(request.gateway);
+  const findings = isOwn ? {} : { findings: format === undefined ? [] : findingsOfExport(format, exported) };
   const common = { chain, engine, plan, assumptions: left.map(leftOutSentence), rehearsing: { token, rehearsal }, ...findings };
   const toGateway = { gateway, rehearsal, live, random, keepsState };
   if (rehearsal.outages === undefined) return { ...common, run: { transport: instantSimulation, atOnce, play: gatewayRun(toGateway) } };

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { LRUCache } from 'lru-cache';
 
 import { readJson } from '../../kit/json.ts';
 import { countOf } from '../../kit/sql/count.ts';
@@ -119,6 +120,9 @@ const maxStepBytes = 4 * 1024 * 1024;
 /** An erasure that is not done. */
 export type OpenErasure = Pick<RowOf<'erasures'>, 'tenant' | 'id' | 'created_at'>;
 
+/** Of how many erasures an instance knows how far it is; of others it begins with the first packet again. */
+const maxErasuresAtOnce = 1_000;
+
 /** A packet that ended, and when. */
 export type EndedPacket = Pick<RowOf<'packets'>, 'id'> & { readonly ended_at: string };
 
@@ -128,7 +132,7 @@ function reads({ database }: ReadDependencies) {
   /** By tenant. */
   const walksOfEnded = new Map<number, Walk<EndedPacket>>();
   /** The packet behind which an erasure continues, by its id. */
-  const lastOfErasure = new Map<string, string>();
+  const lastOfErasure = new LRUCache<string, string>({ max: maxErasuresAtOnce });
 
   /** The first of these packets that together are not too large, in this order. */
   async function fitting(tenant: number, ids: readonly string[]): Promise<string[]> {

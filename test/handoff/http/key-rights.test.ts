@@ -126,7 +126,7 @@ for (const store of stores) {
       refused(await change(two), /Name the agent that acts/);
       assert.equal((await change(two, { 'x-agent-id': 'other' })).status, 200);
       // Not the claimant, whom a key without agents is taken for.
-      refused(await service.call('POST', `/packets/${id}/release`, { key: one }), /Only the holder/);
+      refused(await service.call('POST', `/packets/${id}/release`, { key: one }), /Only the agent that holds the packet/);
       const { body } = await service.call('GET', `/packets/${id}/history`, { key });
       const actors = body.events.map(({ event_type, actor }: Record<string, string>) => `${event_type} ${actor}`);
       assert.deepEqual(actors, ['created agent:frontline', 'claimed agent:resolver', 'updated agent:helper', 'updated agent:other']);

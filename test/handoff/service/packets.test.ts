@@ -22,6 +22,8 @@ for (const store of stores) {
     test('a hard delete also removes the details of changes of the packet in the same commit', async (t) => {
       const { store: opened, packets, tenant, newPacket } = await openPackets(t, store);
       const id = await newPacket();
+      // What answers need beside the packet is read before the first one.
+      await assert.rejects(packets.respond(caller, id, { response: 'Yes', responded_by: 'dana' }), /awaits no answer/);
       const before = [
         packets.patch(caller, id, { status: 'awaiting_human', metadata: { tags: ['secret'] }, hitl: createExample.hitl }),
         packets.respond(caller, id, { response: 'A secret answer', responded_by: 'dana' }),

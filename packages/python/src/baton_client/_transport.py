@@ -89,7 +89,7 @@ class _Base:
             timeout: seconds to wait for an answer; `wait_seconds` of a request is added to it.
             retries: how often a failed request is repeated, if that is safe.
             max_wait: the longest `Retry-After` to wait for, in seconds; with a longer one a request fails at once. A
-                stream waits ten minutes, or this long if it is longer.
+                stream waits up to about ten minutes, or this long if it is longer.
         """
         self._base_url = base_url.rstrip("/").removesuffix(self._root_suffix)
         self._api_key = None if api_key is None else _key_of(api_key)
@@ -151,8 +151,10 @@ class _Base:
         asked = error.retry_after if isinstance(error, ApiError) else None
         if asked is not None and asked > self._max_wait:
             return min(asked, max(600.0, self._max_wait)) * random.uniform(1.0, 1.25)
+        if asked is None and failures == 1:
+            return parser.retry
         wait = self._wait(error, failures)
-        return parser.retry if failures == 1 or wait is None else wait
+        return parser.retry if wait is None else wait
 
 
 def _quoted(item: str) -> str:

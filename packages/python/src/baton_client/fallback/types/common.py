@@ -122,8 +122,8 @@ class Warning(TypedDict):
     detail: str
     """The warning as a sentence."""
     loss: bool
-    """Whether what is exported or imported behaves otherwise than the original; false for
-    advice.
+    """Whether what is exported or imported behaves otherwise than the original with whole
+    answers; false for advice, and for what only streams do.
     """
 
 

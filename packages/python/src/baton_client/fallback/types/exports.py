@@ -25,7 +25,9 @@ class Export(TypedDict):
     content: str
     """The text to save."""
     lossless: bool
-    """Whether the target behaves like the chain and an import gives the same chain."""
+    """Whether the target behaves like the chain, with whole answers, and an import gives the
+    same chain.
+    """
     warnings: list[Warning]
     """What the target cannot express."""
 
