@@ -47,7 +47,9 @@ export const exportPortkey: Exporter = (source) => {
   const targets = source.providers.map((exported): PortkeyTarget => {
     const { provider } = exported;
     const retry = retryOf(exported, statuses, source);
-    const { kind, base } = addressed(kindNames, exported);
+    // Portkey knows the provider and the address behind a virtual key.
+    const isVirtual = provider.params.virtual_key !== undefined && provider.provider === null && provider.api_base === null;
+    const { kind, base } = isVirtual ? { kind: 'openai', base: null } : addressed(kindNames, exported);
     const variable = addressVariable(provider);
     return {
       name: provider.name,
