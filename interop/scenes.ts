@@ -209,10 +209,10 @@ export async function judge(
     const length = Math.max(ours.calls.length, theirs.length);
     const parted = Array.from({ length }, (_, at) => at).find((at) => poolOf(ours.calls[at]) !== poolOf(theirs[at]));
     if (parted === undefined && isServed === ours.isServed) continue;
-    // Where only some models of a pool fail, a draw of a healthy one agrees.
+    // Where only some models of a pool fail, a draw of a healthy one instead of one that fails agrees, and the other way round.
     const drawn = theirs.at(-1);
-    const isDraw = isServed && (parted ?? length) === theirs.length && sizeOf(poolOf(drawn)!) > 1 && !down.has(drawn!);
-    if (isDraw && down.has(ours.calls[theirs.length - 1]!)) continue;
+    const isDraw = (parted ?? length) === theirs.length && sizeOf(poolOf(drawn)!) > 1 && isServed !== down.has(drawn!);
+    if (isDraw && isServed === down.has(ours.calls[theirs.length - 1]!)) continue;
     const last = Math.max((parted ?? length) - 1, 0);
     const isExcused = [ours.calls[last], theirs[last]].some((provider) => {
       const failing = provider === undefined ? undefined : down.get(provider);
