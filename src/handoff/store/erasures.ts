@@ -1,5 +1,4 @@
 import { sql } from 'kysely';
-import { LRUCache } from 'lru-cache';
 
 import { readJson } from '../../kit/json.ts';
 import { countOf } from '../../kit/sql/count.ts';
@@ -132,7 +131,7 @@ function reads({ database }: ReadDependencies) {
   /** By tenant. */
   const walksOfEnded = new Map<number, Walk<EndedPacket>>();
   /** The packet behind which an erasure continues, by its id. */
-  const lastOfErasure = new LRUCache<string, string>({ max: maxErasuresAtOnce });
+  const lastOfErasure = new Map<string, string>();
 
   /** The first of these packets that together are not too large, in this order. */
   async function fitting(tenant: number, ids: readonly string[]): Promise<string[]> {
@@ -200,6 +199,8 @@ function reads({ database }: ReadDependencies) {
       lastOfErasure.delete(id);
       const behindLast = last === undefined ? [] : await leftBehind(last);
       const ids = await fitting(tenant, behindLast.length > 0 ? behindLast : await leftBehind(''));
+      // Those that another instance ended are never asked about again.
+      if (lastOfErasure.size >= maxErasuresAtOnce) lastOfErasure.clear();
       if (ids.length > 0) lastOfErasure.set(id, ids.at(-1)!);
       return ids;
     },
