@@ -50,7 +50,17 @@ async function besideHostile(run: Run, databaseUrl: string, database: string): P
   };
   for (const [name, write] of Object.entries(largeWrites)) {
     const figure = { name: `${database}: p99 of creates beside ${name}`, requests: others.creates!, rate: othersPerSecond.creates! / 5 };
-    await beside(run, service, { ...figure, maxMs }, () => writeLarge(target, write).stop);
+    let longest = 0;
+    await beside(run, service, { ...figure, maxMs }, () => {
+      const watching = service.program.call('watch', null);
+      const writing = writeLarge(target, write);
+      return async () => {
+        await Promise.all([watching, writing.stop()]);
+        longest = Math.max(longest, (await service.program.call('watched', null)).longest);
+      };
+    });
+    const rowOf = `${database}: ${name}: the longest turn of the event loop, ms of processor time`;
+    run.report({ name: rowOf, value: longest, target: { better: 'less', required: maxMs } });
   }
   let peak = 0;
   for (const [name, requests] of Object.entries(others)) {

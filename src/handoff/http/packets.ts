@@ -38,13 +38,32 @@ interface PacketHandlersDependencies {
   tiers: Record<Tier, TierLimits>;
 }
 
+/** How many bytes of a batch are validated in one turn of the event loop. */
+const bytesPerTurn = 1024 * 1024;
+
 /** The handlers of the routes of packets, of work on them and of batches. */
 export function packetHandlers({ store, packets, lists, batchMax, waiting, turns, tiers }: PacketHandlersDependencies) {
   const validateItem = bodyValidator(CreateRequest, { nullIsAbsent: true, name: 'The packet' });
 
-  function itemOf(value: unknown, limit: number): BatchItem {
-    try {
+  /** The items of a batch. A large batch takes several turns. */
+  async function itemsOf({ tenant_number, tenant_tier }: Caller, values: readonly unknown[]): Promise<BatchItem[]> {
+    const limit = tiers[tenant_tier].packetBytes;
+    const items: BatchItem[] = [];
+    let inTurn = 0;
+    for (const value of values) {
+      if (inTurn > bytesPerTurn) {
+        await turns.next(tenant_number);
+        inTurn = 0;
+      }
       const size = Buffer.byteLength(JSON.stringify(value));
+      inTurn += size;
+      items.push(itemOf(value, size, limit));
+    }
+    return items;
+  }
+
+  function itemOf(value: unknown, size: number, limit: number): BatchItem {
+    try {
       if (size > limit)
         throw new ServiceError('PAYLOAD_TOO_LARGE', `The packet is larger than the ${limit} bytes that this tenant's tier allows.`);
       // The answer has one error per item, so the validator may stop at the first.
@@ -92,10 +111,9 @@ export function packetHandlers({ store, packets, lists, batchMax, waiting, turns
     },
     chainPacket: ({ params, body }, context) =>
       createAnswer(packets.chain(context.caller, params.id, body, createOptions(context, `POST /packets/${params.id}/chain`))),
-    batchCreate: ({ body }, context) => {
+    batchCreate: async ({ body }, context) => {
       requireBatch('packets', body.packets);
-      const limit = tiers[context.caller.tenant_tier].packetBytes;
-      const items = body.packets.map((item) => itemOf(item, limit));
+      const items = await itemsOf(context.caller, body.packets);
       return createAnswer(packets.createBatch(context.caller, items, createOptions(context, 'POST /packets/batch')));
     },
 

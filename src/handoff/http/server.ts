@@ -146,6 +146,7 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
       tooLarge: (limit) => `The body is larger than the ${limit} bytes that this tenant's tier allows.`,
       readParams,
       answers,
+      turns: parts.turns,
     }),
     {
       turns: parts.turns,

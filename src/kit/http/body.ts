@@ -1,8 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
+import { rethrow } from '../awaitable.ts';
 import { ServiceError, tooManyPending } from '../errors.ts';
 import type { MemoryBudget } from '../memory-budget.ts';
+import type { Turns } from '../turns.ts';
 
 /**
  * Whether the `Content-Type` of a body is JSON or one of the text types.
@@ -31,7 +33,7 @@ export function textOf(bytes: Buffer): string {
   return bytes.toString();
 }
 
-/** Bodies below this many bytes are not counted: there can't be enough of them at once to matter. */
+/** Bodies below this many bytes are not counted and take no turn: there can't be enough of them at once to matter. */
 const largeFrom = 64 * 1024;
 
 interface Reading {
@@ -45,9 +47,11 @@ interface Reading {
   budget: MemoryBudget;
   /** The owner to charge in the budget. */
   owner: string;
+  /** Where a large body gets a turn of the event loop, in which it is read. */
+  turns?: Turns;
 }
 
-/** Called once, with an error or the bytes, and the bytes held of the budget. */
+/** Called once, with an error or the bytes, and the bytes held of the budget; with a large body, in a turn that no other has. */
 type BodyDone = (error: Error | null, bytes: Buffer | undefined, held: number) => void;
 
 const readerOf = Symbol('reader');
@@ -84,9 +88,16 @@ class BodyReader {
     }
   }
 
+  /** Several large bodies may end in one turn of the event loop, and each takes long to read. */
   end(): void {
-    this.#finish(null, this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks));
+    const { turns, owner } = this.#reading;
+    if (turns === undefined || this.#held === 0) this.#read();
+    else turns.next(owner).then(this.#read).catch(rethrow);
   }
+
+  readonly #read = (): void => {
+    this.#finish(null, this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks));
+  };
 
   /** When the sender disconnects, Node emits an error and then the end. That is not a failure of the service. */
   cutOff(): void {

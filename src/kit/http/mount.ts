@@ -6,6 +6,7 @@ import { withRequest } from '../current-request.ts';
 import { ServiceError } from '../errors.ts';
 import { MemoryBudget } from '../memory-budget.ts';
 import type { Route } from '../route.ts';
+import { Turns } from '../turns.ts';
 import { bodyKind, discardBody, readBody, textOf } from './body.ts';
 import { Endpoint, type Handler, type MountOptions } from './endpoint.ts';
 import { Exchange } from './exchange.ts';
@@ -34,6 +35,8 @@ interface MountDependencies<Context, Traits> {
   maxBodyBytes?: number;
   /** The limit on the bytes of large answers that clients have not read yet; a request beyond it gets 503. */
   answers?: MemoryBudget;
+  /** Where large bodies get their turns of the event loop. */
+  turns?: Turns;
 }
 
 /** Mounts one route on the application. */
@@ -98,12 +101,14 @@ class Steps<Context, Traits> {
   readonly #paths: Paths;
   readonly #budget: MemoryBudget;
   readonly #sender: Sender;
+  readonly #turns: Turns;
 
   constructor(parts: MountDependencies<Context, Traits>, paths: Paths) {
     this.#parts = parts;
     this.#paths = paths;
     this.#budget = new MemoryBudget(parts.maxBodyBytes ?? defaultBodyBytes);
     this.#sender = new Sender(parts.answers ?? answerBudget());
+    this.#turns = parts.turns ?? new Turns();
   }
 
   admit(endpoint: Endpoint<Context>, exchange: Exchange<Context>, path: string, done: (error?: Error) => void): void {
@@ -153,7 +158,8 @@ class Steps<Context, Traits> {
     }
     const limit = bodyLimit(route as Route & Traits, caller);
     const announced = Number(request.headers['content-length']);
-    readBody(payload, { limit, tooLarge, announced, budget: this.#budget, owner }, (error, bytes, held) => {
+    const reading = { limit, tooLarge, announced, budget: this.#budget, owner, turns: this.#turns };
+    readBody(payload, reading, (error, bytes, held) => {
       exchange.held = held;
       if (error !== null) {
         this.#release(exchange);

@@ -6,6 +6,7 @@ import { product } from '../../support/hostile-schemas.ts';
 import { callTool } from '../../support/mcp.ts';
 import { createPacket, packetRequest, startService, type TestService } from '../../support/service.ts';
 import { onDisk } from '../../support/stores.ts';
+import { countTurns } from '../../support/until.ts';
 
 /** The processor time of the main thread in each turn of the event loop while the work lasts, in microseconds. */
 async function costOf(work: () => Promise<unknown>): Promise<number[]> {
@@ -87,6 +88,20 @@ describe("A caller's work on large packets", () => {
       }
       assert.ok(share < 0.6, `${Math.round(share * 100)} %`);
     });
+});
+
+test('a large batch is validated in several turns of the event loop', async (t) => {
+  const service = await startService(t, { store: onDisk });
+  const turnsOf = (items: number) =>
+    countTurns(async (turn) => {
+      const packets = Array<unknown>(items).fill({ large: 'x'.repeat(1_100_000) });
+      const { status, body, text } = await service.call('POST', '/packets/batch', { body: { packets } });
+      assert.deepEqual([status, body.errors?.length], [400, items], text.slice(0, 200));
+      return turn();
+    });
+  const alone = await turnsOf(1);
+  const several = await turnsOf(8);
+  assert.ok(several - alone >= 7, `${alone} turns with one item, ${several} with eight`);
 });
 
 test('lists of tasks with their messages, asked for at once, hold no more bytes than the large answers of a tenant may [H234]', async (t) => {

@@ -7,6 +7,7 @@ import Type from 'typebox';
 import { listen } from '../../../src/kit/http/app.ts';
 import { appFor, mountOn, putThing } from '../../support/app.ts';
 import { sendRaw } from '../../support/socket.ts';
+import { countTurns } from '../../support/until.ts';
 
 const Thing = Type.Object(
   {
@@ -194,4 +195,18 @@ test('slow senders are cut off: 15 s for headers, 60 s for a request, answered 4
   });
   const { status, body } = await sendRaw(address, 'POST /things HTTP/1.1\r\nHost: x\r\nX-Slow: ');
   assert.deepEqual([status, body.status_code, typeof body.code, body.field], [408, 408, 'string', null]);
+});
+
+test('of several large bodies that arrive at once one is read in each turn of the event loop', async (t) => {
+  const app = appFor(t);
+  const name = 'x'.repeat(100_000);
+  await countTurns(async (turn) => {
+    const read: number[] = [];
+    mountOn(app, { bodyLimit: () => 1_000_000 })(putThing(Type.Object({ name: Type.String() })), () => {
+      read.push(turn());
+      return {};
+    });
+    const answers = await Promise.all(Array.from({ length: 5 }, () => post(app, { name })));
+    assert.deepEqual([answers.map(({ status }) => status), new Set(read).size], [Array(5).fill(200), 5], `${read}`);
+  });
 });
