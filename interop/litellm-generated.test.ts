@@ -123,7 +123,7 @@ function modelsOf(chain: ChainDefinition, { model_list }: { model_list: readonly
   );
 }
 
-test(`LiteLLM does with up to ${count} generated files what the imported chain says, except for what a finding names`, async () => {
+test(`LiteLLM does with up to ${count} generated files what the imported chain says, except for what a finding names [F164]`, async () => {
   const unexplained: string[] = [];
   let [scenes, excused, seed] = [0, 0, firstSeed];
   const until = performance.now() + longestMs;
@@ -161,7 +161,7 @@ function importOf(value: object, group: string) {
   }
 }
 
-test(`LiteLLM does with the streams and tools of up to ${count} generated files what the imported chain says, except for what a finding names`, async () => {
+test(`LiteLLM does with the streams and tools of up to ${count} generated files what the imported chain says, except for what a finding names [F164]`, async () => {
   const unexplained: string[] = [];
   let [scenes, excused, tooMany, seed] = [0, 0, 0, firstSeed];
   const until = performance.now() + longestMs;

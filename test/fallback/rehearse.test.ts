@@ -3,12 +3,13 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { type Condition, conditions } from '../../src/fallback/model/chain.ts';
+import { type ChainRequest, type Condition, conditions } from '../../src/fallback/model/chain.ts';
 import { testExample } from '../../src/fallback/model/test.ts';
 import { explained } from '../../src/fallback/rehearse/explain.ts';
 import { type OutageOptions, timelineFrom } from '../../src/fallback/rehearse/outages.ts';
 import { filledIn, RehearsalError, startProgram, wordsOf } from '../../src/fallback/rehearse/program.ts';
 import { exitCodeOf, reportOf } from '../../src/fallback/rehearse/report.ts';
+import { define } from '../../src/fallback/rules/chain.ts';
 import { importChain } from '../../src/fallback/rules/targets/import.ts';
 import { redirectFile } from '../../src/fallback/rules/targets/litellm/own-file.ts';
 import { redirectFile as redirectPortkey } from '../../src/fallback/rules/targets/portkey/own-file.ts';
@@ -656,6 +657,64 @@ test('a kind that is played by the protocol of OpenAI keeps what Portkey would s
     [['google', 'auth_error', true]],
   );
   assert.equal(reasons[0]!.detail, "gemini sends status 400 for auth_error; google is rehearsed by OpenAI's protocol, with 401.");
+});
+
+test('a kind that is played by the protocol of OpenAI keeps what LiteLLM would read of its failures as reasons [F114]', () => {
+  const model = (name: string) => ({ model_name: name, litellm_params: { model: `${name}/m` } });
+  const names = ['gemini', 'openai', 'anthropic', 'cohere'];
+  const { reasons = [] } = redirectFile({ model_list: names.map(model) }, base, { keepState: false, providers: names });
+  assert.deepEqual([...new Set(reasons.map(({ provider }) => provider))], ['gemini', 'cohere']);
+  assert.ok(reasons.every(({ loss }) => loss));
+  const unlike = conditions.filter((condition) => reasons.some((one) => one.provider === 'gemini' && one.condition === condition));
+  assert.ok(unlike.length > 0 && unlike.length < conditions.length, `${unlike}`);
+  assert.match(
+    reasons[0]!.detail,
+    /^LiteLLM reads \w+ of the kind gemini otherwise than that of OpenAI, by whose protocol gemini is rehearsed\.$/,
+  );
+});
+
+test('a file of Portkey that balances explains what the chain does without the targets that are not drawn, and no lost fallbacks [F161]', () => {
+  const target = (name: string) => ({ name, provider: 'openai', api_key: 'k', override_params: { model: name } });
+  const value = {
+    strategy: { mode: 'fallback' },
+    targets: [
+      {
+        strategy: { mode: 'loadbalance' },
+        targets: [target('a'), { strategy: { mode: 'fallback' }, targets: [target('b'), target('c')] }],
+      },
+      target('d'),
+    ],
+  };
+  const { apart } = redirectPortkey(value, base);
+  assert.deepEqual(
+    [...apart!].map(([name, others]) => [name, ...others]),
+    [['a', 'b', 'c'], ['b', 'a'], ['c', 'a'], ['d']],
+  );
+  const { request, findings } = importChain({ format: 'portkey', value });
+  const chain = define(request as ChainRequest);
+  const attempt = (provider: string, condition: Condition | null) => ({ provider, condition, status_code: condition === null ? 200 : 500 });
+  const because = (calls: readonly string[], served_by: string | null, kind: 'calls' | 'received' = 'calls') => {
+    const attempts = calls.map((name) => attempt(name, name === served_by ? null : 'server_error'));
+    const prompt = { ...testExample.results[0]!, index: 0, attempts, served_by, success: served_by !== null };
+    const course = { calls: [], served_by: null };
+    const difference = { provider: 'a', condition: 'server_error' as const, status_code: 500, kind, stream: false, second: null };
+    const differences = [{ ...difference, expected: course, actual: course, prompts: 1, first_index: 0, sentence: 'It differs.' }];
+    const result = { ...testExample, chain, results: [prompt], differences };
+    return explained(result as never, findings, [], apart)[0]!.because.length > 0;
+  };
+  assert.deepEqual([because(['a', 'd'], 'd'), because(['b', 'c', 'd'], 'd'), because(['b', 'c'], 'c')], [true, true, true]);
+  assert.deepEqual([because(['a'], null), because(['b', 'd'], 'd'), because(['a', 'b', 'c', 'd'], 'd')], [false, false, false]);
+  assert.equal(because(['a', 'd'], 'd', 'received'), false);
+});
+
+test('a provider that Portkey does not know keeps its name in a rehearsal, so that the gateway itself refuses it [F162]', () => {
+  const target = (provider: string) => ({ provider, api_key: 'k', override_params: { model: 'm' } });
+  const { file } = redirectPortkey({ strategy: { mode: 'fallback' }, targets: ['openai', 'new-one', '@slug'].map(target) }, base);
+  const made = file.targets as { provider: string; api_key: string; custom_host: string }[];
+  assert.deepEqual(
+    made.map(({ provider, api_key, custom_host }) => [provider, api_key, custom_host.startsWith(base)]),
+    ['openai', 'new-one', 'openai'].map((name) => [name, 'rehearsal', true]),
+  );
 });
 
 describe('A wildcard of LiteLLM in a rehearsal', () => {

@@ -22,7 +22,7 @@ import {
 } from '../model/targets.ts';
 import { type Preset, presets, type TestResult } from '../model/test.ts';
 import type { Reason } from '../rules/finding-list.ts';
-import type { Groups } from '../rules/rehearsal.ts';
+import type { Apart, Groups } from '../rules/rehearsal.ts';
 import { gateways } from '../rules/targets/table.ts';
 import { parseFile, yamlText } from '../rules/targets/yaml.ts';
 import { listed } from '../rules/wording.ts';
@@ -96,6 +96,7 @@ interface Configuration {
   readonly text: string;
   readonly model: string;
   readonly groups: Groups;
+  readonly apart?: Apart | undefined;
   readonly weights?: ReadonlyMap<string, number> | undefined;
   readonly cooldownMs?: number | undefined;
   readonly notes: readonly string[];
@@ -195,9 +196,9 @@ function requireOneGateway({ gateway, run }: RehearseOptions): void {
 }
 
 /** What differs, with what explains it: of a file, the findings of its import; of an export, its warnings, and what the gateway does with streams. */
-function differencesOf(result: TestResult, { findings }: Imported, { gateway, reasons = [], warnings, own }: Configuration) {
+function differencesOf(result: TestResult, { findings }: Imported, { gateway, reasons = [], warnings, own, apart }: Configuration) {
   const known = own === undefined ? (gateways[gateway].ofStreams?.(result.chain) ?? []) : findings;
-  return explained(result, [...known, ...reasons], warnings);
+  return explained(result, [...known, ...reasons], warnings, apart);
 }
 
 /** The error for the user: a refusal of the service is a wrong use. */
@@ -351,6 +352,7 @@ async function configure(
     const {
       file,
       groups,
+      apart,
       weights,
       cooldownMs,
       models,
@@ -370,6 +372,7 @@ async function configure(
       text: written,
       model,
       groups,
+      apart,
       weights,
       cooldownMs,
       notes: [...notes, ...changes],

@@ -69,6 +69,8 @@ interface SeenFailure {
   readonly until: number;
   /** When the first call began that the provider answered since. */
   answered: number;
+  /** Of this one and those before that were not answered since, the one by which a gateway may leave the provider out longest. */
+  longest?: SeenFailure;
 }
 
 /** How a prompt compares with the chain. */
@@ -148,11 +150,14 @@ export class OutageComparison {
     const failures = this.#failures.get(name) ?? [];
     if (condition === null) {
       const last = failures.findLast((failure) => failure.end <= start);
-      if (last !== undefined) last.answered = Math.min(last.answered, start);
+      for (const failure of [last, last?.longest]) if (failure !== undefined) failure.answered = Math.min(failure.answered, start);
       return;
     }
     const until = end + Math.max(this.#cooldownMsOf(provider), retry_after_ms ?? 0) + this.#toleranceOf(provider);
-    failures.push({ condition, status_code, end, until, answered: Number.POSITIVE_INFINITY });
+    const longest = failures.at(-1)?.longest;
+    const failure: SeenFailure = { condition, status_code, end, until, answered: Number.POSITIVE_INFINITY };
+    failure.longest = longest !== undefined && longest.until > until && longest.answered > end ? longest : failure;
+    failures.push(failure);
     this.#failures.set(name, failures);
     const before = this.#memory[provider]!.until;
     this.#memory = afterFailure(chain, this.#memory, provider, { condition, status_code, retry_after_ms }, end);
@@ -228,10 +233,10 @@ export class OutageComparison {
     );
   }
 
-  /** The last failure of a provider before a time, by which a gateway may still leave it out: it has not been called and answered since. */
+  /** The last failure of a provider before a time by which a gateway may still leave it out: it has not been called and answered since. */
   #failureBefore(name: string, time: number): SeenFailure | undefined {
     const last = this.#failures.get(name)?.findLast(({ end }) => end <= time);
-    return last !== undefined && time <= last.until && time < last.answered ? last : undefined;
+    return [last, last?.longest].find((failure) => failure !== undefined && time <= failure.until && time < failure.answered);
   }
 
   /** The first call of a provider that is left out, and was so when the gateway could choose it: at the start, or behind the call before. */

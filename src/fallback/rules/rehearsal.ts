@@ -2,7 +2,7 @@ import type { ChainDefinition, Condition, Provider, Rule } from '../model/chain.
 import { type CallRun, type Course, type Difference, type Expected, runsOf } from '../model/rehearsal.ts';
 import type { PromptResult } from '../model/test.ts';
 import { ofStream, usualStatus } from './conditions.ts';
-import type { Engine } from './engine.ts';
+import { decide, type Engine, firstPosition } from './engine.ts';
 import { foreignKind, isAzure, playedKind, protocolOf } from './kinds.ts';
 import { faultAt, type InjectedFault, type Plan, type Scene } from './plan.ts';
 import { errorOf } from './provider-errors.ts';
@@ -54,6 +54,9 @@ export function withNativeStatuses(plan: Plan, { chain }: Engine, isChosen: (fau
 /** The balanced groups of a gateway: the name of its group for each provider that is in one. */
 export type Groups = ReadonlyMap<string, string>;
 
+/** For each provider, those that a gateway calls in no prompt in which it calls that one. */
+export type Apart = ReadonlyMap<string, ReadonlySet<string>>;
+
 /** A call and its outcome, as far as the comparison needs it. */
 type Attempt = Expected['attempts'][number];
 
@@ -97,6 +100,28 @@ export function firstDifference(expected: Expected, actual: Outcome, groups: Gro
   const group = (name: string | null) => (name === null ? null : (groups.get(name) ?? name));
   const sameEnd = (expected.served_by !== null) === actual.success && group(expected.served_by) === group(actual.served_by);
   return sameEnd ? null : length;
+}
+
+/** Whether a gateway did what the chain does without the providers that it did not draw: those apart from one that it called. */
+export function agreesAsDrawn(
+  engine: Engine,
+  { attempts, served_by, success }: Pick<PromptResult, 'attempts' | 'served_by' | 'success'>,
+  apart: Apart,
+) {
+  const { providers } = engine.chain;
+  const out = new Set(attempts.flatMap(({ provider }) => [...(apart.get(provider) ?? [])]));
+  const isOut = (provider: number) => out.has(providers[provider]!.name);
+  const position = firstPosition(engine, isOut);
+  if (position === undefined || out.size === 0) return false;
+  for (const [index, { provider, condition, status_code }] of attempts.entries()) {
+    if (providers[position.provider]!.name !== provider) return false;
+    const isLast = index === attempts.length - 1;
+    if (condition === null) return isLast && success && served_by === provider;
+    const failure = { condition, status_code, retry_after_ms: null };
+    const { end } = decide(engine, position, failure, { random: () => 0, elapsed_ms: 0, deadline_ms: null, isOut });
+    if (end !== null) return isLast && !success;
+  }
+  return false;
 }
 
 /** Whether a prompt tests something: no call should fail, or one has failed. */

@@ -789,6 +789,17 @@ describe('LiteLLM', () => {
     assert.deepEqual([await said(12, 3), await said(1, 2), await said(1, 3)], [[], [], [sentence]]);
   });
 
+  test('a group is imported that more than 50 models follow only where a prompt begins with it, which none does [F163]', async () => {
+    const model = (model_name: string, kind = 'openai') => ({ model_name, litellm_params: { model: `${kind}/${model_name}` } });
+    const far = Array.from({ length: 51 }, (_, index) => `far-${index}`);
+    const body = await imported('litellm', {
+      model_list: [model('a'), model('b'), model('b', 'anthropic'), ...far.map((name) => model(name))],
+      router_settings: { max_fallbacks: 1, num_retries: 1, fallbacks: [{ a: ['b'] }, { b: far }] },
+    });
+    assert.equal(body.chain.providers.length, 3);
+    assert.ok(body.findings.some(({ kind }: Finding) => kind === 'unlike_models'));
+  });
+
   test('a provider that LiteLLM does not know is never called, which is a loss for every failure [F106]', async () => {
     const model_list = [model('a', { model: 'zhipu/glm' }), ...models('b')];
     const body = await imported('litellm', { model_list, router_settings: { ...still, fallbacks: [{ a: ['b'] }] } });
@@ -980,6 +991,19 @@ describe('Portkey', () => {
     );
   });
 
+  test('a provider that Portkey does not know is a loss for every failure, since the gateway refuses the whole file [F162]', async () => {
+    const targets = ['openai', 'new-one'].map((provider) => ({ provider, override_params: { model: provider } }));
+    const { chain, findings } = await imported('portkey', { strategy: { mode: 'fallback' }, targets });
+    const said = findings.flatMap(({ kind, provider, condition, loss }: Finding) =>
+      kind === 'unknown_provider' && loss ? [`${provider} ${condition}`] : [],
+    );
+    assert.deepEqual(
+      said,
+      ['openai', 'new-one'].flatMap((name) => conditions.map((condition) => `${name} ${condition}`)),
+    );
+    assert.equal(chain.providers[1].provider, 'new-one');
+  });
+
   test('conditions without a default call nobody, which is a loss for every failure [F112]', async () => {
     const target = (name: string) => ({ name, provider: 'openai', override_params: { model: name } });
     const file = (more: object) => ({
@@ -1112,6 +1136,22 @@ describe('400 with the position, and nothing is stored', () => {
       'router_settings.routing_strategy',
       /with null LiteLLM calls no model/,
     ],
+    ...(
+      [
+        ['OpenAI', 'openai'],
+        ['azure', 'azure-openai'],
+        ['Azure-OpenAI', 'azure-openai'],
+        ['gemini', 'google'],
+        ['Google', 'google'],
+        ['mistral', 'mistral-ai'],
+      ] as const
+    ).map(([name, known]): [string, string, unknown, string, RegExp] => [
+      `Portkey with a provider that it spells otherwise, as ${name} [F162]`,
+      'portkey',
+      { ...portkey, targets: [{ provider: 'openai' }, { provider: name }] },
+      'targets.1.provider',
+      new RegExp(`^targets\\.1\\.provider is ${name}, which Portkey's gateway refuses; its name of this provider is ${known}\\.$`),
+    ]),
     [
       'Portkey with statuses that are none',
       'portkey',

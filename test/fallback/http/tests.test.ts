@@ -373,6 +373,21 @@ test('400: drill and live refuse a chain with a kind that the service cannot cal
   assert.equal(simulated.status, 201);
 });
 
+test('400: drill and live refuse a provider whose address is in a variable, before any call, whatever the variable says [F105]', async (t) => {
+  const provider = await startProvider(t);
+  const environment = { SERVICE_LIVE_ALLOW: '127.0.0.1', PRIVATE_BASE: provider.base };
+  const service = await startFallback(t, { flags: { allowLive: 'true' }, environment });
+  const hidden = { name: 'private', model_id: 'm', provider: 'openai', params: { api_base: 'os.environ/PRIVATE_BASE' } };
+  const providers = [{ name: 'callable', model_id: 'm', api_base: provider.base }, hidden];
+  const chain = await createChain(service, { name: 'variables', providers, fallback_rules: [] });
+  for (const mode of ['drill', 'live']) {
+    const { status, body } = await service.call('POST', `/chains/${chain.id}/test`, { body: { mode } });
+    const detail = 'private cannot be called, because its address is in a variable of the exported program.';
+    assert.deepEqual([status, body.field, body.detail], [400, 'providers.1.api_base', detail]);
+  }
+  assert.equal(provider.seen.length, 0);
+});
+
 // What these requests are answered does not depend on the store.
 describe('Tests of chains', () => {
   test('400 with all faults; nothing is run [F26]', async () => {

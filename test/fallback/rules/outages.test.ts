@@ -13,7 +13,11 @@ import { requestOf } from './chains.ts';
 const half = { allowed_fails: 0, window_ms: 30_000, seconds: 30 };
 
 /** A call of a provider: its name, with the failure if it fails, and whether that is of no outage. */
-type Made = string | readonly [string, Condition] | readonly [string, Condition, 'by itself'];
+type Made =
+  | string
+  | readonly [string, Condition]
+  | readonly [string, Condition, 'by itself']
+  | readonly [string, Condition, retryAfterMs: number];
 
 /** Plays prompts at these seconds, each with its calls, and returns the comparison. */
 function compared(
@@ -49,13 +53,13 @@ function compared(
         provider,
         condition,
         status_code: condition === null ? 200 : condition === 'rate_limit' ? 429 : 500,
-        injected: condition !== null && cause === undefined,
+        injected: condition !== null && cause !== 'by itself',
+        retry_after_ms: typeof cause === 'number' ? cause : null,
         start: at,
         end: at + 1,
       };
     });
-    for (const [call, one] of calls.entries())
-      comparison.ended({ ...one, prompt: index, call, end: one.end + lateMs, retry_after_ms: null });
+    for (const [call, one] of calls.entries()) comparison.ended({ ...one, prompt: index, call, end: one.end + lateMs });
     const served_by = calls.find(({ condition }) => condition === null)?.provider ?? null;
     const outcome = { attempts: calls, served_by, success: served_by !== null, stream: streamed.includes(index) };
     return comparison.compare({ index, start, calls, deadlineMs }, () => outcome).agrees;
@@ -134,6 +138,20 @@ describe('A prompt in an outage is compared with what the chain does after the f
       found(['a']).map(([kind, provider]) => [kind, provider]),
       [['calls', 'a']],
     );
+  });
+
+  test('a gateway may leave a provider out by a failure before its last one, unless the provider has answered since', () => {
+    const limited: Made = ['a', 'rate_limit', 60_000];
+    const refused: Made = ['a', 'content_filter'];
+    const found = (...between: [number, Made[]][]) =>
+      compared([[10, [limited, 'b']], ...between, [40, ['b']]], { chain: {}, ownCooldownMs: 8000 }).comparison.items.flatMap(
+        ({ kind, condition, sentence }) => (sentence.startsWith('At 40 s') ? [[kind, condition]] : []),
+      );
+    assert.deepEqual(found(), [['cooldown', 'rate_limit']]);
+    assert.deepEqual(found([12, [refused, 'b']]), [['cooldown', 'rate_limit']]);
+    assert.deepEqual(found([12, [refused, 'b']], [36, [refused, 'b']]), [['cooldown', 'content_filter']]);
+    assert.deepEqual(found([12, [refused, 'b']], [14, ['a']]), [['calls', null]]);
+    assert.deepEqual(found([14, ['a']], [16, [refused, 'b']]), [['calls', null]]);
   });
 
   test('what a prompt met itself is known at once, so that a retry of a provider that is left out differs', () => {

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import type { Condition } from '../../../src/fallback/model/chain.ts';
+import { type Condition, conditions } from '../../../src/fallback/model/chain.ts';
 import type { Difference } from '../../../src/fallback/model/rehearsal.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
-import { Differences, marked, marksIn, rehearsable } from '../../../src/fallback/rules/rehearsal.ts';
+import { usualStatus } from '../../../src/fallback/rules/conditions.ts';
+import { createEngine } from '../../../src/fallback/rules/engine.ts';
+import { providerErrors } from '../../../src/fallback/rules/provider-errors.ts';
+import { agreesAsDrawn, Differences, marked, marksIn, rehearsable, withNativeStatuses } from '../../../src/fallback/rules/rehearsal.ts';
+import { chainOf } from './chains.ts';
 
 /** Calls as words: `a!` fails, `a` answers. The provider that answers serves. */
 function calls(text: string, condition: Condition = 'server_error') {
@@ -49,6 +53,63 @@ test('A failover that only led to providers that are left out ends the chain, an
   assert.deepEqual(ruled({ action: 'retry', max_retries: 1, then: 'failover', to: ['native'] }), [['retry', 'fail', null]]);
   assert.deepEqual(ruled({ action: 'failover', to: ['native', 'b'] }), [['failover', null, ['b']]]);
   assert.deepEqual(ruled({ action: 'failover', providers: ['native'] }), []);
+});
+
+describe('A failure in a rehearsal', () => {
+  const kinds = ['openai', 'anthropic', 'groq', 'gemini', 'cohere', null] as const;
+  const providers = kinds.map((provider, index) => ({ name: `p${index}`, model_id: 'm', provider, api_base: 'https://a.example.com/v1' }));
+  const statusesOf = (condition: Condition, rules: object[] = [], chosen = false) => {
+    const engine = createEngine(define({ name: 'c', providers, fallback_rules: rules } as never));
+    const faults = kinds.map((_, provider) => ({ provider, condition, status_code: usualStatus(condition), retry_after_ms: null }));
+    const [scene] = withNativeStatuses([{ name: 's', faults }] as never, engine, () => chosen);
+    return scene!.faults.map(({ status_code }) => status_code);
+  };
+
+  test('has the status that the kind of its provider sends, and that of OpenAI where its protocol is played instead of its own [F59]', () => {
+    // Anthropic says by 400 that an account is used up; Gemini and Cohere are played by the protocol of OpenAI.
+    assert.deepEqual(statusesOf('quota_exceeded'), [429, 400, 429, 429, 429, 429]);
+    for (const condition of conditions)
+      for (const [index, status] of statusesOf(condition).entries()) {
+        const kind = ['gemini', 'cohere', null].includes(kinds[index]!) ? 'openai' : kinds[index]!;
+        const known = providerErrors
+          .filter((error) => error.condition === condition && error.kinds.includes(kind))
+          .map((error) => error.status);
+        if (known.length > 0 && usualStatus(condition) !== null) assert.ok(known.includes(status!), `${kind} ${condition} ${status}`);
+      }
+  });
+
+  test('keeps a status that the request chose, and one of which a rule decides [F59]', () => {
+    const usual = usualStatus('quota_exceeded');
+    assert.deepEqual(new Set(statusesOf('quota_exceeded', [], true)), new Set([usual]));
+    const rule = (status: number) => [{ condition: 'any', action: 'fail', status_codes: [status] }];
+    assert.deepEqual(new Set(statusesOf('quota_exceeded', rule(usual!))), new Set([usual]));
+    assert.deepEqual(statusesOf('quota_exceeded', rule(400)), [429, usual, 429, 429, 429, 429]);
+  });
+});
+
+describe('A gateway that draws one of several providers and calls no other of them', () => {
+  // The chain calls a, b and c in turn; the gateway draws a or b, and goes on to c.
+  const apart = new Map([
+    ['a', new Set(['b'])],
+    ['b', new Set(['a'])],
+  ]);
+  const isDrawn = (course: string, rules: Parameters<typeof chainOf>[1] = [], sets: ReadonlyMap<string, ReadonlySet<string>> = apart) => {
+    const { attempts, ...end } = calls(course);
+    const made = attempts.map((attempt) => ({ ...attempt, status_code: attempt.condition === null ? 200 : 500 }));
+    return agreesAsDrawn(createEngine(chainOf(3, rules)), { attempts: made as never, ...end }, sets);
+  };
+
+  test('does what the chain does without the others, and nothing else is explained by its draws [F161]', () => {
+    for (const course of ['a', 'b', 'a! c', 'b! c', 'a! c!']) assert.equal(isDrawn(course), true, course);
+    // Fallbacks that are lost, retries that the chain has not, and calls of several of them.
+    for (const course of ['', 'a!', 'b!', 'c', 'a! a! c', 'a! b', 'a! b! c', 'a! c! c']) assert.equal(isDrawn(course), false, course);
+    const retry = [{ condition: 'server_error', action: 'retry', max_retries: 1 }] as const;
+    assert.equal(isDrawn('b! b! c', [...retry]), true);
+    assert.equal(isDrawn('b! c', [...retry]), false);
+    // Without draws there is nothing to explain.
+    assert.equal(isDrawn('a', [], new Map()), false);
+    assert.equal(isDrawn('c', [], new Map([['c', new Set(['a', 'b'])]])), true);
+  });
 });
 
 describe('A gateway agrees', () => {

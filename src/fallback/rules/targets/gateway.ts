@@ -1,6 +1,6 @@
 import type { ChainDefinition } from '../../model/chain.ts';
 import type { Reason } from '../finding-list.ts';
-import type { Groups } from '../rehearsal.ts';
+import type { Apart, Groups } from '../rehearsal.ts';
 
 /** The key in every configuration for a rehearsal. */
 export const rehearsalKey = 'rehearsal';
@@ -45,6 +45,8 @@ export interface RedirectedFile {
   readonly file: Readonly<Record<string, unknown>>;
   /** The model group of each provider that shares its group with others, by the name that an import gives the provider. */
   readonly groups: Groups;
+  /** The providers that the gateway calls in no prompt in which it calls this one, since it draws one of them; left out if it goes on to the others. */
+  readonly apart?: Apart;
   /** How often each of them is drawn, in proportion to the others. */
   readonly weights?: ReadonlyMap<string, number>;
   /** How long it leaves out a provider, in milliseconds; left out if it never does. */

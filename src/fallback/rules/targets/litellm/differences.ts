@@ -12,7 +12,7 @@ import { classOf, coolsDown, isSkipped } from './errors.ts';
 import { prefixedKey } from './groups.ts';
 import { repeatsOf, repeatsSentence, specialOf } from './names.ts';
 import { aboutOf, failures, type Reached } from './reached.ts';
-import { callsOf, type Deployment, type FailureOf, fallbacksOf, type Router, weighed } from './router.ts';
+import { callsOf, type Deployment, type FailureOf, fallbacksOf, firstCallsOf, type Router, weighed } from './router.ts';
 
 /** A model of a file that is a provider of the chain. */
 interface Imported extends Deployment {
@@ -150,7 +150,7 @@ function noteCooldowns<D extends Imported>(findings: FindingList, { router, chai
     const isAlone = router.groups.get(group)!.length === 1;
     const sentence = `LiteLLM soon leaves out a model of ${group} that is limited or refuses, perhaps before its retries; the chain leaves it at once.`;
     for (const { failing } of outcomes.filter((outcome) => coolsDown(classOf(outcome.failing, deployment.kind), isAlone))) {
-      const calls = (given: Router<D>) => callsOf(given, group, (one) => (one === deployment ? failing : null)).length;
+      const calls = (given: Router<D>) => firstCallsOf(given, group, (one) => (one === deployment ? failing : null)).length;
       // Without retries by a policy, a model that is alone is left at once in any case.
       if (isAlone && calls(router) === calls({ ...router, hasCooldowns: false })) continue;
       findings.add('cooldowns', null, sentence, { provider: deployment.provider.name, ...aboutOf(failing), loss: true });
@@ -246,7 +246,7 @@ function noteDraws<D extends Imported>(findings: FindingList, { router, chain }:
         for (const { provider } of drawn)
           findings.add('unlike_models', 'model_list', unlike, { provider: provider.name, ...aboutOf(failing), loss: true });
       if (!isTriedAgain || isLeftOut) continue;
-      const calls = callsOf(router, group, () => failing).filter((one) => drawn.includes(one)).length;
+      const calls = firstCallsOf(router, group, () => failing).filter((one) => drawn.includes(one)).length;
       const sentence = `LiteLLM makes up to ${plural(calls, 'call')} to the ${drawn.length} models of ${group} and draws one for each, perhaps the same again; the chain calls each once, and the last one for the other calls.`;
       const { name } = lead.deployment.provider;
       findings.add('load_balanced', 'model_list', sentence, { provider: name, ...aboutOf(failing), loss: true });
@@ -257,7 +257,7 @@ function noteDraws<D extends Imported>(findings: FindingList, { router, chain }:
 /** The calls that follow if the models that LiteLLM draws from are all like one of them, and every call fails; by group and order. */
 function callsIfAllWere<D extends Imported>({ group, kind, retries }: D, drawn: readonly D[], router: Router<D>, failing: FailureKind) {
   const alike = router.groups.get(group)!.map((one) => (drawn.includes(one) ? { ...one, kind, retries } : one));
-  const calls = callsOf({ ...router, groups: new Map(router.groups).set(group, alike) }, group, () => failing);
+  const calls = firstCallsOf({ ...router, groups: new Map(router.groups).set(group, alike) }, group, () => failing);
   return calls.flatMap((one) => Array<string>(callsFor(one, failing)).fill(groupAndOrder(one)));
 }
 

@@ -79,7 +79,15 @@ export type FailureOf<D> = (deployment: D) => FailureKind | null;
  * the last one for all further retries.
  */
 export function callsOf<D extends Deployment>(router: Router<D>, group: string, failureOf: FailureOf<D>): readonly D[] {
-  const walk = new Walk(router, group, failureOf);
+  return walked(new Walk(router, group, failureOf), group);
+}
+
+/** The first calls of `callsOf`, of as many models as a chain can have: for prompts to a group that no prompt of the chain may begin with. */
+export function firstCallsOf<D extends Deployment>(router: Router<D>, group: string, failureOf: FailureOf<D>): readonly D[] {
+  return walked(new Walk(router, group, failureOf, true), group);
+}
+
+function walked<D extends Deployment>(walk: Walk<D>, group: string): readonly D[] {
   walk.call(group, 0, null);
   return walk.calls;
 }
@@ -102,8 +110,12 @@ class Walk<D extends Deployment> {
   /** The levels of the groups that were called. */
   readonly #levels = new Map<readonly D[], readonly Level<D>[]>();
 
-  constructor(router: Router<D>, original: string, failureOf: FailureOf<D>) {
+  /** Whether the walk ends at as many models as a chain can have; a file with more is refused otherwise. */
+  readonly #isBounded: boolean;
+
+  constructor(router: Router<D>, original: string, failureOf: FailureOf<D>, isBounded = false) {
     this.#router = router;
+    this.#isBounded = isBounded;
     this.#original = original;
     this.#failureOf = failureOf;
   }
@@ -140,6 +152,7 @@ class Walk<D extends Deployment> {
   #callOne(all: readonly D[], order: number | null, skipped: Set<D>) {
     const deployment = this.#draw(all, order, skipped);
     if (deployment === undefined) return { deployment, error: noModel };
+    if (this.#isBounded && this.#called.size === maxProviders && !this.#called.has(deployment)) return null;
     this.calls.push(deployment);
     this.#called.add(deployment);
     requireFewModels(this.#called.size);

@@ -5,7 +5,7 @@ import { isStatusOf, knownStatuses, ofNoAnswer, ofStream, traitsOf, usualStatus 
 import { isSecret } from '../../params.ts';
 import { listed, times, uniqueName } from '../../wording.ts';
 import { withSharedCooldown } from '../cooldowns.ts';
-import { kindNamed } from '../kind-names.ts';
+import { kindNamed, nameOfKind } from '../kind-names.ts';
 import { type Draft, requireAtMost, Section, textAt } from '../section.ts';
 import { breakerAround, breakerOf } from './breaker.ts';
 import { addressAt, asRequested, kindNames, paramNamesInPortkey } from './names.ts';
@@ -14,11 +14,19 @@ import { noteStreams } from './streams.ts';
 /** A target with the statuses on which Portkey fails over; undefined for all failures. */
 interface Target {
   section: Section;
-  /** The path of the strategy that draws it; null for one that is not drawn. */
+  /** The strategies around it that draw one of their targets for each prompt, from the outside, with the one of them that it is in. */
+  draws: readonly Draw[];
+  /** The path of the strategy that draws it itself; null for one that is not drawn. */
   balancedBy: string | null;
   failoverStatuses: readonly number[] | undefined;
   /** What Portkey does otherwise than a chain if it fails with these conditions. */
   differences: readonly Difference[];
+}
+
+/** A strategy that draws one of its targets, by its path, and the index of a target. */
+interface Draw {
+  readonly strategy: string;
+  readonly target: number;
 }
 
 interface Difference {
@@ -65,6 +73,7 @@ export function importPortkey(file: Section): Draft {
     if (timeout_ms === undefined)
       file.findings.add('default', 'request_timeout', sentence, { provider: String(name), condition: 'timeout', loss: true });
   }
+  noteUnknown(file, targets, providers);
   file.findings.add('streams', null, streams);
   noteStreams(
     file.findings,
@@ -74,13 +83,20 @@ export function importPortkey(file: Section): Draft {
   return { ...(typeof name === 'string' ? { name } : {}), ...withSharedCooldown(providers), fallback_rules: rules };
 }
 
-/** The targets of a file in order, by the names of their providers. @throws ServiceError 400 */
-export function namedTargets(file: Section): { name: string; path: string; balancedBy: string | null }[] {
+/** A target by the name of its provider. */
+export interface NamedTarget extends Pick<Target, 'balancedBy' | 'draws'> {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** The targets of a file in order. @throws ServiceError 400 */
+export function namedTargets(file: Section): NamedTarget[] {
   const taken = new Set<string>();
-  return targetsOf(file, null).map(({ section, balancedBy }, priority) => ({
+  return targetsOf(file, null).map(({ section, balancedBy, draws }, priority) => ({
     name: String(readTarget(section, priority, taken).name),
     path: section.path,
     balancedBy,
+    draws,
   }));
 }
 
@@ -93,13 +109,13 @@ function targetsOf(
   outer: Outer,
   depth = 0,
   around: readonly Difference[] = [],
-  balancedBy: string | null = null,
+  { draws, balancedBy }: Pick<Target, 'draws' | 'balancedBy'> = { draws: [], balancedBy: null },
 ): Target[] {
   const { fields, path, findings } = section;
   if (fields.targets === undefined) {
     if (fields.strategy !== undefined)
       throw invalid(section.at('targets'), `${section.at('targets')} is required; Portkey's gateway fails with a strategy alone.`);
-    return [{ section, balancedBy, failoverStatuses: outer?.codes, differences: around }];
+    return [{ section, draws, balancedBy, failoverStatuses: outer?.codes, differences: around }];
   }
   if (depth > maxNesting) throw invalid(path, `Strategies are nested more than ${maxNesting} levels deep.`);
   section.leaveOutUnknown(['strategy', 'targets', 'name', 'weight', 'cb_config', ...inheritedNames]);
@@ -123,10 +139,11 @@ function targetsOf(
     const { fields: given } = new Section(entry, inner, findings);
     const at = given.cb_config === undefined ? breaker.paths : {};
     const target = new Section({ ...inherited, ...breaker.fields, ...given }, inner, findings, at);
+    const drawn = { draws: balancing === null ? draws : [...draws, { strategy: balancing, target: index }], balancedBy: balancing };
     // After the last target of an inner strategy the outer strategy decides, and that target is never skipped.
     return entry === chosen.at(-1)
-      ? targetsOf(target, outer, depth + 1, differences, balancing)
-      : targetsOf(target, { codes }, depth + 1, [...differences, ...skips], balancing);
+      ? targetsOf(target, outer, depth + 1, differences, drawn)
+      : targetsOf(target, { codes }, depth + 1, [...differences, ...skips], drawn);
   });
 }
 
@@ -160,6 +177,27 @@ function requireMode(strategy: Section): void {
   const field = strategy.at('mode');
   if (!modes.includes(strategy.fields.mode))
     throw invalid(field, `${field} must be one of ${listed(modes.map(String))}; Portkey's gateway refuses others.`);
+}
+
+/** Finds names of providers that Portkey does not know: it then refuses the whole configuration. */
+function noteUnknown({ findings }: Section, targets: readonly Target[], providers: readonly Draft[]): void {
+  for (const { section } of targets) {
+    const called = section.fields.provider;
+    if (typeof called !== 'string' || isSlug(called) || kindNamed(kindNames, called) !== null) continue;
+    const sentence = `Portkey's gateway 1.15.2 does not know the provider ${called}, so it refuses the configuration with status 400 and calls nobody; the chain calls its targets.`;
+    for (const { name } of providers)
+      for (const condition of conditions)
+        findings.add('unknown_provider', section.at('provider'), sentence, { provider: String(name), condition, loss: true });
+  }
+}
+
+/** @throws ServiceError 400 for a name of a provider that Portkey has in another spelling, and refuses in this one */
+function requireSpelling(section: Section, called: string): void {
+  const lower = called.toLowerCase();
+  const meant = kindNames.known.has(lower) ? lower : nameOfKind(kindNames, lower);
+  const field = section.at('provider');
+  if (meant !== null && meant !== called)
+    throw invalid(field, `${field} is ${called}, which Portkey's gateway refuses; its name of this provider is ${meant}.`);
 }
 
 /** What Portkey does with requests that fit no condition, if a strategy has no default. */
@@ -235,6 +273,7 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
   const kind = called === null ? null : kindNamed(kindNames, called);
   if (virtual !== undefined)
     section.note('virtual_key', 'virtual_key', 'is kept for exports to Portkey; only Portkey knows the provider and key behind it.');
+  if (called !== null && kind === null) requireSpelling(section, called);
   if (called !== null && kind === null)
     section.note('provider_kind', 'provider', `names the unknown provider ${called}; the model is imported unchanged.`);
   // The name is kept: a chain without a kind is exported as one of OpenAI's.
@@ -260,9 +299,12 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
   });
 }
 
+/** Whether a provider is one of Portkey's catalog, which only Portkey's service knows. */
+export const isSlug = (provider: string): boolean => provider.startsWith('@');
+
 /** The slug of a provider in Portkey's catalog: that of the target, or the one before the model (`@slug/model`); and the model without it. */
 function cataloged(provider: unknown, model: unknown): { slug: string | undefined; model: unknown } {
-  if (typeof provider === 'string' && provider.startsWith('@')) return { slug: provider, model };
+  if (typeof provider === 'string' && isSlug(provider)) return { slug: provider, model };
   const [, slug, name] = typeof model === 'string' && provider === undefined ? (/^(@[^/]+)\/(.+)$/.exec(model) ?? []) : [];
   return slug === undefined ? { slug, model } : { slug, model: name };
 }

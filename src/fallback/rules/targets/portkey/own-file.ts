@@ -7,7 +7,7 @@ import { listed } from '../../wording.ts';
 import { fakeAddress, type RedirectedFile, rehearsalKey } from '../gateway.ts';
 import { kindNamed } from '../kind-names.ts';
 import { Section } from '../section.ts';
-import { namedTargets } from './import.ts';
+import { isSlug, type NamedTarget, namedTargets } from './import.ts';
 import { hostOf, kindNames } from './names.ts';
 
 type Fields = Record<string, unknown>;
@@ -52,6 +52,9 @@ export function redirectFile(value: unknown, base: string): RedirectedFile {
       return undefined;
     }
     const address = `${fakeAddress(base, name)}/v1`;
+    // What the gateway does with a name that it does not know is its own matter.
+    if (kind === null && called !== '' && !isSlug(called))
+      return { ...plain, provider: called, custom_host: address, api_key: rehearsalKey };
     const target = knownKind(kind) === undefined ? { provider: 'openai', custom_host: address } : hostOf(called, address);
     if (target.provider !== called) {
       asOpenai.push(name);
@@ -68,7 +71,7 @@ export function redirectFile(value: unknown, base: string): RedirectedFile {
       : [`Rehearsed by OpenAI's protocol, because Portkey calls them by one that fake providers don't have: ${listed(asOpenai)}.`]),
     ...(omitted.size === 0 ? [] : [`Left out of the file for the rehearsal: ${listed([...omitted])}.`]),
   ];
-  return { file, groups: drawnTogether(targets), models: new Map(), notes, reasons };
+  return { file, groups: drawnTogether(targets), apart: drawnApart(targets), models: new Map(), notes, reasons };
 }
 
 /** A configuration in which the targets without a timeout have one; null if all have one. Portkey would wait for ever. */
@@ -90,8 +93,15 @@ function sentOtherwise(provider: string, kind: string): Reason[] {
 }
 
 /** The targets between which a strategy balances the load, each with the path of the strategy. */
-function drawnTogether(targets: ReturnType<typeof namedTargets>): ReadonlyMap<string, string> {
+function drawnTogether(targets: readonly NamedTarget[]): ReadonlyMap<string, string> {
   const drawn = targets.flatMap(({ name, balancedBy }) => (balancedBy === null ? [] : [[name, balancedBy] as const]));
   const counts = Map.groupBy(drawn, ([, strategy]) => strategy);
   return new Map(drawn.filter(([, strategy]) => counts.get(strategy)!.length > 1));
+}
+
+/** The targets that are not called in a prompt in which another one is: a strategy draws either the one or the other. */
+function drawnApart(targets: readonly NamedTarget[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const isApart = (one: NamedTarget, other: NamedTarget) =>
+    one.draws.some((draw) => other.draws.some(({ strategy, target }) => strategy === draw.strategy && target !== draw.target));
+  return new Map(targets.map((one) => [one.name, new Set(targets.flatMap((other) => (isApart(one, other) ? [other.name] : [])))]));
 }
