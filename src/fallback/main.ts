@@ -50,7 +50,6 @@ export interface Dependencies {
   random?: RandomSource;
   /** The destination of log lines; by default standard output. */
   logs?: DestinationStream;
-  dashboardFolder?: string;
   sandbox?: SandboxOptions;
   /** The environment with the providers' keys. Only variables that chains name are read. */
   environment?: Readonly<Record<string, string | undefined>>;
@@ -123,7 +122,6 @@ async function wire(settings: Settings, dependencies: Dependencies, closeOnFaile
     metrics,
     metricsToken: settings.metricsToken,
     trustedProxies: settings.trustedProxies,
-    dashboardFolder: dependencies.dashboardFolder,
   });
   closeOnFailedStart(() => app.close());
 

@@ -118,7 +118,7 @@ type Paged<R extends Route> =
  * An operation as a function. It resolves to the body; `withResponse` resolves to the complete response, also for 304.
  * Both reject with ApiError, NetworkError, TimeoutError, or the reason of the given signal.
  */
-export type Method<R extends Route> = Call<R, Promise<ResultOf<R>>> & {
+type Method<R extends Route> = Call<R, Promise<ResultOf<R>>> & {
   readonly withResponse: Call<R, Promise<Answer<ResultOf<R> | NotModified<R>>>>;
 } & Paged<R>;
 

@@ -53,8 +53,6 @@ export interface ServerDependencies {
   /** The bearer token of `/metrics`; undefined if it is public. */
   metricsToken: string | undefined;
   trustedProxies: readonly string[];
-  /** The folder of the built dashboard; by default beside these sources. */
-  dashboardFolder?: string | undefined;
 }
 
 const serviceTitle = 'Baton fallback chain service';
@@ -99,7 +97,7 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
   mountExplorers(app, [''], serviceTitle, () => describeFallback(version));
   mountStatic(app, {
     prefix: '/dashboard',
-    folder: parts.dashboardFolder ?? fileURLToPath(new URL('../web/dist', import.meta.url)),
+    folder: fileURLToPath(new URL('../web/dist', import.meta.url)),
     notBuilt: 'The dashboard is not built yet: run `npm run build:web` and reload the page.',
   });
   mountStart(app, {

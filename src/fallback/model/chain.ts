@@ -82,7 +82,7 @@ const cooldownConditions = Type.Array(choice(conditions, { description: 'A failu
 });
 
 /** A cool-down in a request. */
-export const CooldownRequest = described('After how many failures a provider is left out, and for how long, also for later prompts.', {
+const CooldownRequest = described('After how many failures a provider is left out, and for how long, also for later prompts.', {
   ...cooldownFields,
   conditions: optional(cooldownConditions),
 });

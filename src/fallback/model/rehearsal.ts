@@ -91,7 +91,7 @@ export function runsOf(calls: readonly { readonly provider: string }[]): CallRun
 }
 
 /** What differs: the calls, their end, or what the caller got; in a timeline also who is left out, and how a group is drawn from. */
-export const differenceKinds = ['calls', 'end', 'received', 'cooldown', 'draws'] as const;
+const differenceKinds = ['calls', 'end', 'received', 'cooldown', 'draws'] as const;
 
 /** A difference between the chain and the gateway, in one or several prompts. */
 export const Difference = described('What the gateway does otherwise than the chain says.', {

@@ -6,15 +6,14 @@ import { optional, whole } from './common.ts';
 
 /** The APIs by which a gateway is called: OpenAI's chat completions, Anthropic's messages and OpenAI's responses. */
 export const endpoints = ['chat', 'messages', 'responses'] as const;
-export const streamings = [true, false, 'both'] as const;
-export const efforts = ['low', 'medium', 'high'] as const;
+const efforts = ['low', 'medium', 'high'] as const;
 
 export type Endpoint = (typeof endpoints)[number];
 export type Effort = (typeof efforts)[number];
 
 /** The most requests whose shapes a test takes, and the most tools of one. */
 export const maxRequests = 200;
-export const maxTools = 128;
+const maxTools = 128;
 
 const anyObject = (description: string) => record(Type.Unknown(), { description });
 

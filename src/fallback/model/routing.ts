@@ -6,8 +6,8 @@ import { count, failing, milliseconds, Warning, whole } from './common.ts';
 import { Finding } from './finding.ts';
 import { defineRoute } from './route.ts';
 
-export const sources = ['rule', 'default'] as const;
-export const steps = ['retry', 'failover', 'fail', 'serve'] as const;
+const sources = ['rule', 'default'] as const;
+const steps = ['retry', 'failover', 'fail', 'serve'] as const;
 
 /** The decision of a rule or default about a failure. */
 const decided = {

@@ -7,7 +7,7 @@ import { count, optional, whole } from './common.ts';
 /** The limits of a timeline. Its calls are prompts of a test, of which there is a limit as well. */
 export const maxTimelineSeconds = 3600;
 export const maxRate = 6000;
-export const maxOutages = 100;
+const maxOutages = 100;
 
 const condition = choice(conditions, { description: 'How it fails.' });
 

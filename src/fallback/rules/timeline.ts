@@ -8,7 +8,7 @@ import type { FinishedPrompt } from './statistics.ts';
 import { listed } from './wording.ts';
 
 /** A time in milliseconds from the start of a timeline, up to an exclusive end. */
-export interface Span {
+interface Span {
   readonly from: number;
   readonly to: number;
 }

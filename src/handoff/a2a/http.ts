@@ -10,7 +10,7 @@ import { type Binding, writers } from './rest.ts';
 import type { A2aSession } from './session.ts';
 
 /** A request to the endpoint, after admission. */
-export interface A2aHttpRequest {
+interface A2aHttpRequest {
   /** The version that the client names in `A2A-Version`. */
   readonly version: string | undefined;
   /** A request of JSON-RPC. */
@@ -26,9 +26,7 @@ export interface StreamedResponse {
 }
 
 /** The body of an answer and its HTTP status, or the responses of a stream. */
-export type A2aAnswer =
-  | { readonly status: number; readonly body: unknown }
-  | { readonly responses: AsyncGenerator<StreamedResponse, void> };
+type A2aAnswer = { readonly status: number; readonly body: unknown } | { readonly responses: AsyncGenerator<StreamedResponse, void> };
 
 export interface A2aEndpoint {
   /** The public agent card. */

@@ -36,7 +36,7 @@ export interface A2aSession {
 }
 
 /** `PushService`, for the caller of the request. */
-export interface Pushes {
+interface Pushes {
   check(config: PushConfig): Promise<void>;
   put(packetId: string, config: PushConfig): Promise<PushConfig>;
   list(packetId: string): Promise<PushConfig[]>;

@@ -57,7 +57,7 @@ export function cookiesAt(publicUrl: string) {
 }
 
 /** The path of an own page to return to after a sign-in; the console when the value is none. */
-export function ownPath(returnTo: string | undefined, publicUrl: string): string {
+function ownPath(returnTo: string | undefined, publicUrl: string): string {
   const fallback = '/console';
   if (returnTo === undefined || returnTo.length > 2048 || !/^\/(?![/\\])[\x21-\x7e]*$/.test(returnTo) || returnTo.includes('\\'))
     return fallback;

@@ -92,11 +92,6 @@ export class Provider {
     return this.#metadata?.issuer ?? this.#settings.issuer;
   }
 
-  /** Whether the provider has been found. */
-  get isFound(): boolean {
-    return this.#metadata !== undefined;
-  }
-
   /** Reads what the provider says about itself, unless that is known. @throws the failure */
   discover(): Promise<void> {
     if (this.#metadata !== undefined) return Promise.resolve();

@@ -20,7 +20,7 @@ const everyMs = 60_000;
 const roundSize = 500;
 
 /** How long data is kept, in seconds. */
-export interface Retention {
+interface Retention {
   /** Answers to requests with an idempotency key. */
   readonly idempotencyRetentionSeconds: number;
   /** The texts of events, with which streams resume. */

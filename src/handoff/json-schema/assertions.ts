@@ -39,7 +39,7 @@ export function addAssertions(ajv: Ajv, meter: Meter): void {
 }
 
 /** Whether two JSON values are equal. Only own properties count. @throws OutOfSteps */
-export function isSame(one: unknown, other: unknown, meter: Meter): boolean {
+function isSame(one: unknown, other: unknown, meter: Meter): boolean {
   meter.take(1);
   if (typeof one === 'string' && typeof other === 'string') {
     if (one.length !== other.length) return false;
@@ -59,7 +59,7 @@ export function isSame(one: unknown, other: unknown, meter: Meter): boolean {
 }
 
 /** The indexes of two equal items of an array; undefined if there are none. Takes time in proportion to the array's text. @throws OutOfSteps */
-export function duplicatesIn(items: readonly unknown[], meter: Meter): { i: number; j: number } | undefined {
+function duplicatesIn(items: readonly unknown[], meter: Meter): { i: number; j: number } | undefined {
   const seen = new Map<string, number>();
   for (const [i, item] of items.entries()) {
     const text = canonicalJson(item, (cost) => meter.take(cost / widthPerStep));
@@ -91,7 +91,7 @@ function dependents(meter: Meter): SchemaValidateFunction {
  * Whether a number is a multiple of another one, by the decimal digits that JSON has for them: 19.99 is a multiple of 0.01, though the
  * quotient of the nearest binary fractions is no integer. JSON Schema validation, section 6.2.1. @throws OutOfSteps
  */
-export function isMultiple(value: number, divisor: number, meter: Meter): boolean {
+function isMultiple(value: number, divisor: number, meter: Meter): boolean {
   if (!Number.isFinite(value)) return false;
   if (Number.isSafeInteger(value) && Number.isSafeInteger(divisor)) return value % divisor === 0;
   const [one, other] = [decimalOf(value), decimalOf(divisor)];

@@ -8,7 +8,7 @@ const maxSchemaDepth = 12;
 const maxKeywords = 500;
 
 /** The only dialect, which a schema may name. */
-export const dialect = 'https://json-schema.org/draft/2020-12/schema';
+const dialect = 'https://json-schema.org/draft/2020-12/schema';
 
 /** How many entries of keywords take as long as a subschema that a value does not satisfy, for which an error is made. */
 const stepsPerSchema = 20;

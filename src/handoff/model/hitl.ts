@@ -93,7 +93,7 @@ export const Asked = Type.Object({
 });
 
 /** How it is known who answered. */
-export const answerMethods = ['sign_in', 'key', 'link', 'token', 'typed'] as const;
+const answerMethods = ['sign_in', 'key', 'link', 'token', 'typed'] as const;
 
 /** Who answered, and how that is known. */
 export const AnsweredBy = described(

@@ -24,13 +24,13 @@ const TargetAgent = Type.Object(
   { description: 'The agent that should continue the work.' },
 );
 
-export const Turn = Type.Object({
+const Turn = Type.Object({
   role: prose('Who spoke: user, assistant, tool ...'),
   content: prose('What was said.'),
   timestamp: Type.Optional(givenTimestamp('When.')),
 });
 
-export const Artifact = Type.Object({
+const Artifact = Type.Object({
   key: prose('What the artifact is called.'),
   value: anyJson('Any JSON.'),
   content_type: Type.Optional(prose('A media type.')),

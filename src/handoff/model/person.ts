@@ -5,7 +5,7 @@ import { failing } from './common.ts';
 import { defineRoute } from './route.ts';
 
 /** How a person answers. */
-export const personMethods = ['sign_in', 'key', 'link'] as const;
+const personMethods = ['sign_in', 'key', 'link'] as const;
 
 /** A person who answers questions. */
 export const Person = Type.Object({

@@ -1,12 +1,6 @@
 import { ServiceError } from '../../kit/errors.ts';
 import type { AnsweredBy, Question } from '../model/hitl.ts';
 
-/** The details of an answer by a link: its id, and whether the person entered a name. */
-export interface LinkDetails {
-  readonly answer_link_id: string;
-  readonly unverified?: true;
-}
-
 /** A name that somebody entered. */
 export const typedName = (name: string, more: Pick<AnsweredBy, 'key_id' | 'link_id'> = {}): AnsweredBy => ({
   name,

@@ -129,7 +129,7 @@ export interface KeysBehind {
 export const requireAction = (record: AskedRecord): Pending['record'] => record as Pending['record'];
 
 /** The effective arguments of an action: as they were edited, else as proposed. */
-export const effectiveArguments = ({ question, asked }: AskedRecord): Action['arguments'] =>
+const effectiveArguments = ({ question, asked }: AskedRecord): Action['arguments'] =>
   asked.edited?.arguments ?? question.action?.arguments ?? {};
 
 /**

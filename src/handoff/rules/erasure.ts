@@ -9,7 +9,7 @@ export function requireKept({ erased }: Pick<AnyPacket, 'erased'>): void {
 }
 
 /** What is left of a packet whose content is erased: its ids, its agents' ids, its status and its times. An open one has expired. */
-export function erasedPacket(packet: AnyPacket, now: Date): Packet {
+function erasedPacket(packet: AnyPacket, now: Date): Packet {
   const { source_agent, target_agent, priority, created_at } = packet.metadata;
   const { status, revision, updated_at } = allows(packet, 'erase') ? move(packet, 'erase', now) : touched(packet, now);
   const { id, version, parent_packet_id, not_before, due_at, overdue, claimed_by, claimed_at, _links } = packet;

@@ -112,7 +112,7 @@ export function grantedTo(groups: readonly string[], { rights }: Pick<ClaimRules
 }
 
 /** The scopes that tokens may hold, by the right that each stands for. */
-export const tokenScopes = { read: 'baton:read', work: 'baton:work', respond: 'baton:respond', manage: 'baton:manage' } as const;
+const tokenScopes = { read: 'baton:read', work: 'baton:work', respond: 'baton:respond', manage: 'baton:manage' } as const;
 
 /** The rights that a token may give. */
 type TokenRight = keyof typeof tokenScopes;

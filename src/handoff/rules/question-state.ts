@@ -74,7 +74,7 @@ export function recordOf(hitl: Hitl): QuestionRecord {
 }
 
 /** Whether the time to answer has passed. */
-export const isOver = ({ expires_at }: Pick<Asked, 'expires_at'>, at: Date): boolean =>
+const isOver = ({ expires_at }: Pick<Asked, 'expires_at'>, at: Date): boolean =>
   expires_at !== null && at.getTime() >= Date.parse(expires_at);
 
 /** The latest question of a packet and where it stands. Nothing else tells an open question from an answered one. */

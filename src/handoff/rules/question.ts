@@ -64,7 +64,7 @@ export function draftOf(given: GivenQuestion): Hitl {
  * The fields of a request that an agent may set. Fields that the service sets may repeat what stands there.
  * @throws ServiceError 400 that names a field with another value
  */
-export function givenFields(given: GivenQuestion, current: Hitl | null, path = 'hitl.'): GivenQuestion {
+function givenFields(given: GivenQuestion, current: Hitl | null, path = 'hitl.'): GivenQuestion {
   const standing = (current ?? {}) as Readonly<Record<string, unknown>>;
   const own: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(given)) {

@@ -3,7 +3,7 @@ import type { Erasure } from '../model/erasure.ts';
 import { canonicalJson } from './canonical-json.ts';
 
 /** To whom deliveries of erased packets had gone out, and how many. */
-export type DeliveredTo = NonNullable<Erasure['delivered']>[number];
+type DeliveredTo = NonNullable<Erasure['delivered']>[number];
 
 /** What an erasure has erased so far. */
 export interface ErasureProgress {

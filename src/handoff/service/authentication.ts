@@ -18,7 +18,7 @@ import { sharing } from '../store/sharing.ts';
 import type { Store } from '../store/store.ts';
 
 /** How a caller is known: by an API key, by an answer link, by the session of a person who signed in, or by a token of the identity provider. */
-export type CallerKind = 'key' | 'link' | 'session' | 'token';
+type CallerKind = 'key' | 'link' | 'session' | 'token';
 
 /** The caller of a request: what it may do, and the limits of its tenant. */
 export interface Caller extends Rights, Viewer {

@@ -33,7 +33,7 @@ export interface CreationDependencies extends ServiceDependencies {
 }
 
 /** Limits that stop runaway agents; 0: off. */
-export interface AgentQuotas {
+interface AgentQuotas {
   /** The most packets from the root of a chain to its end. */
   readonly chainDepthMax: number;
   /** The most packets of one source agent that are not completed, failed or expired. */

@@ -153,5 +153,3 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
 
 /** The name under which a version of a policy stays. */
 export const versionName = (name: string, version: number): string => `${name}@${version}`;
-
-export type DocumentService = ReturnType<typeof createDocumentService>;

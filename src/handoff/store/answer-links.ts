@@ -2,6 +2,7 @@ import { type Generated, sql } from 'kysely';
 
 import type { Awaitable } from '../../kit/awaitable.ts';
 import type { Writes } from './engine/group.ts';
+import { inSession } from './engine/in-session.ts';
 import { Table, TableBuffer } from './engine/table-buffer.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf } from './tables.ts';
@@ -142,13 +143,7 @@ function reads({ database }: ReadDependencies) {
         .orderBy('expires_at')
         .limit(limit)
         .execute();
-      if (old.length === 0) return 0;
-      await database.transaction(async (tx) => {
-        for (const [tenant, own] of Map.groupBy(old, (link) => link.tenant)) {
-          const seqs = own.map(({ seq }) => seq);
-          await tx.deleteFrom('answer_links').where('tenant', '=', tenant).where('seq', 'in', seqs).execute();
-        }
-      });
+      if (old.length > 0) await inSession(database, async (session) => session.remove('answer_links', old));
       return old.length;
     },
   };

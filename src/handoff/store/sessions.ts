@@ -2,6 +2,7 @@ import { readJson } from '../../kit/json.ts';
 import type { Tier } from '../model/common.ts';
 import { spellingsOf } from '../rules/identity.ts';
 import { noContent, type Writes } from './engine/group.ts';
+import { inSession } from './engine/in-session.ts';
 import { TableBuffer } from './engine/table-buffer.ts';
 import type { ReadDependencies, ReadScope } from './noun.ts';
 import type { RowOf } from './tables.ts';
@@ -184,13 +185,7 @@ function reads({ database }: ReadDependencies) {
         .orderBy('expires_at')
         .limit(limit)
         .execute();
-      if (old.length === 0) return 0;
-      await database.transaction(async (tx) => {
-        for (const [tenant, own] of Map.groupBy(old, (session) => session.tenant)) {
-          const ids = own.map(({ id }) => id);
-          await tx.deleteFrom('sessions').where('tenant', '=', tenant).where('id', 'in', ids).execute();
-        }
-      });
+      if (old.length > 0) await inSession(database, async (session) => session.remove('sessions', old));
       return old.length;
     },
 

@@ -10,7 +10,7 @@ export type Row = Record<string, string | number | null>;
 export type Values = (string | number | null)[];
 
 /** An open write transaction: what a program runs its own statements on. */
-export type WriteTransaction = SqliteTransaction | PostgresTransaction;
+type WriteTransaction = SqliteTransaction | PostgresTransaction;
 
 /** On SQLite, statements run at once. */
 export interface SqliteTransaction {
@@ -75,7 +75,7 @@ interface Compilable<Result> {
 }
 
 /** Placeholders for the parameters while a query is built. */
-export type Parameters<Params extends Row> = { readonly [Name in keyof Params]: Params[Name] };
+type Parameters<Params extends Row> = { readonly [Name in keyof Params]: Params[Name] };
 
 /** Builds a query with placeholders for its parameters. */
 export type Build<Tables, Params extends Row, Result> = (db: Kysely<Tables>, params: Parameters<Params>) => Compilable<Result>;

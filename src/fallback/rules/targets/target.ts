@@ -133,7 +133,7 @@ export function slug(text: string, otherwise = 'chain'): string {
  * The conditions on which a failure of a provider before the last one ends the chain. No target falls back once a part of a
  * stream was sent, so `interrupted` ends there too.
  */
-export function endsOf({ routing }: Source): Condition[] {
+function endsOf({ routing }: Source): Condition[] {
   const decisions = routing.providers.slice(0, -1).flatMap((provider) => provider.decisions);
   const ends = decisions.filter(({ condition, next_provider }) => next_provider === null && condition !== ofStream.broken);
   return [...new Set(ends.map(({ condition }) => condition))];

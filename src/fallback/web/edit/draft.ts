@@ -16,7 +16,7 @@ type RuleField<Name extends keyof RuleRequest> = NonNullable<RuleRequest[Name]>;
 const providerTexts = ['provider', 'api_base', 'api_key_env'] as const;
 const providerNumbers = ['timeout_ms', 'first_token_ms', 'idle_ms', 'max_tokens', 'input_cost_per_1m', 'output_cost_per_1m'] as const;
 const providerFields = ['name', 'model_id', ...providerTexts, ...providerNumbers] as const;
-export const cooldownNumbers = ['allowed_fails', 'window_ms', 'seconds'] as const;
+const cooldownNumbers = ['allowed_fails', 'window_ms', 'seconds'] as const;
 const retryNumbers = ['max_retries', 'wait_ms', 'max_wait_ms'] as const;
 
 /** A provider being edited: texts, empty for defaults. `key` identifies it while it is moved. */

@@ -29,7 +29,7 @@ export interface SecondWords {
 }
 
 /** What happened in a second, as words. */
-export function wordsOf({ calls, out, failed, slow }: Second): SecondWords {
+function wordsOf({ calls, out, failed, slow }: Second): SecondWords {
   const counts = new Map<string, number>();
   for (const { provider, condition } of calls) {
     const text = condition === null ? `${provider} answers` : `${provider} fails: ${words(condition)}`;

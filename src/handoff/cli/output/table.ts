@@ -50,7 +50,7 @@ function fit<Row>(columns: readonly Column<Row>[], natural: readonly number[], m
 }
 
 /** A value on one line; a dash for an empty one. */
-export function textOf(value: string | number | boolean | null | undefined): string {
+function textOf(value: string | number | boolean | null | undefined): string {
   if (value === null || value === undefined || value === '') return '-';
   return oneLine(String(value));
 }

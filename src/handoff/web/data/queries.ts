@@ -85,10 +85,6 @@ export function useNotifiesNobody(): boolean {
 export const inOrder = (packets: readonly PacketSummary[]): PacketSummary[] =>
   [...packets].sort((one, other) => (askedAt(one) < askedAt(other) ? -1 : 1));
 
-/** A whole packet, read again when an event says that it has changed. */
-export const useUnpolledPacket = (id: string, enabled = true) =>
-  useAnswer(['packets', id], (client, signal) => client.getPacket({ params: { id }, signal }), { enabled });
-
 /** A whole packet, which is also read again at intervals, in case that events do not arrive. */
 export const usePacket = (id: string) =>
   useAnswer(['packets', id], (client, signal) => client.getPacket({ params: { id }, signal }), polled);
@@ -189,7 +185,7 @@ async function readPage(
 }
 
 /** The rows of a page of packets in a list. */
-export const perPage = 100;
+const perPage = 100;
 
 /**
  * The packets that match, of which only the pages in view are read. `at` returns undefined for a packet that has not been read, and

@@ -2,13 +2,12 @@ import { useState } from 'react';
 import { Link, Outlet } from 'react-router';
 
 import { byId } from '../../../kit/web/app/by-id.tsx';
-import { Load } from '../../../kit/web/app/load.tsx';
+import { LoadedTable } from '../../../kit/web/app/loaded-table.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Empty } from '../../../kit/web/components/feedback.tsx';
 import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
 import { bind } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
-import { Table } from '../../../kit/web/components/table.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import type { Channel, ChannelEvent, ChannelKind, ChannelRequest } from '../../model/channel.ts';
 import { channelEvents, channelKinds } from '../../model/constants.ts';
@@ -37,45 +36,40 @@ export function Channels() {
       flush
       actions={mayManage ? <NewItem label="New channel">{(close) => <NewChannel onClose={close} />}</NewItem> : undefined}
     >
-      <Load query={channels} what="The channels">
-        {(found) =>
-          found.length === 0 ? (
-            <Empty title="No channels yet">
-              <p>A mail address or a Slack channel gets each question with a link that answers it. To create one:</p>
-              <Command>service-cli channels create --kind email --target dana@example.com</Command>
-            </Empty>
-          ) : (
-            <Table
-              stacks
-              label="Channels"
-              rows={found}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  name: 'Channel',
-                  by: ({ name, target }) => name ?? target,
-                  cell: ({ id, name, target }) => (
-                    <Link to={`/channels/${id}`}>
-                      <Name>{name ?? target}</Name>
-                    </Link>
-                  ),
-                },
-                { name: 'Kind', by: ({ kind }) => kind, cell: ({ kind }) => kind },
-                { name: 'State', cell: (channel) => <ReceiverState of={channel} /> },
-                { name: 'Questions for', by: ({ responder }) => responder, cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
-                { name: 'Events', cell: ({ events }) => events.join(', ') },
-                {
-                  name: 'Created',
-                  muted: true,
-                  tabular: true,
-                  by: ({ created_at }) => created_at,
-                  cell: ({ created_at }) => <TimeSince at={created_at} />,
-                },
-              ]}
-            />
-          )
+      <LoadedTable
+        query={channels}
+        empty={
+          <Empty title="No channels yet">
+            <p>A mail address or a Slack channel gets each question with a link that answers it. To create one:</p>
+            <Command>service-cli channels create --kind email --target dana@example.com</Command>
+          </Empty>
         }
-      </Load>
+        stacks
+        label="Channels"
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            name: 'Channel',
+            by: ({ name, target }) => name ?? target,
+            cell: ({ id, name, target }) => (
+              <Link to={`/channels/${id}`}>
+                <Name>{name ?? target}</Name>
+              </Link>
+            ),
+          },
+          { name: 'Kind', by: ({ kind }) => kind, cell: ({ kind }) => kind },
+          { name: 'State', cell: (channel) => <ReceiverState of={channel} /> },
+          { name: 'Questions for', by: ({ responder }) => responder, cell: ({ responder }) => <Name>{responder ?? 'anybody'}</Name> },
+          { name: 'Events', cell: ({ events }) => events.join(', ') },
+          {
+            name: 'Created',
+            muted: true,
+            tabular: true,
+            by: ({ created_at }) => created_at,
+            cell: ({ created_at }) => <TimeSince at={created_at} />,
+          },
+        ]}
+      />
     </Panel>
   );
 }

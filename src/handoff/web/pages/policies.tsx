@@ -1,11 +1,11 @@
 import { type ReactNode, useState } from 'react';
 
-import { Load } from '../../../kit/web/app/load.tsx';
+import { LoadedTable } from '../../../kit/web/app/loaded-table.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Badge, Empty } from '../../../kit/web/components/feedback.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
-import { type Column, Table } from '../../../kit/web/components/table.tsx';
+import type { Column } from '../../../kit/web/components/table.tsx';
 import { moment } from '../../../kit/web/format.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Delegation } from '../../model/delegation.ts';
@@ -95,45 +95,40 @@ function PolicyList() {
   const mayManage = useMay('manage');
   return (
     <Panel flush>
-      <Load query={usePolicies()} what="The policies">
-        {(found) =>
-          found.length === 0 ? (
-            <Empty title="No policies yet">
-              <p>Without a policy, anybody who may answer is asked. To write one:</p>
-              <Command>service-cli policies set refunds policy.json</Command>
-            </Empty>
-          ) : (
-            <Table
-              stacks="early"
-              label="Policies"
-              rows={found}
-              keyOf={({ name }) => name}
-              columns={[
-                { name: 'Policy', by: ({ name }) => name, cell: ({ name }) => <Name>{name}</Name> },
-                {
-                  name: 'Mode',
-                  by: ({ mode }) => mode,
-                  cell: ({ mode }) => (mode === 'shadow' ? <Badge>shadow</Badge> : <Badge tone="good">enforced</Badge>),
-                },
-                { name: 'Order', number: true, by: ({ order }) => order, cell: ({ order }) => order },
-                { name: 'For', cell: (policy) => <Match of={policy} /> },
-                { name: 'Rules', number: true, by: ({ rules }) => rules.length, cell: ({ rules }) => rules.length },
-                { name: 'In shadow', cell: (policy) => <Shadow of={policy} /> },
-                { name: 'Warnings', cell: ({ warnings }) => warnings.map((warning) => <p key={warning}>{warning}</p>) },
-                removing(
-                  () => mayManage,
-                  ({ name }: Policy) => ({
-                    label: name,
-                    send: (client) => client.deletePolicy({ params: { name } }),
-                    effect: 'Open questions keep the version with which they were asked.',
-                  }),
-                  (policy) => <PolicyView policy={policy} mayEdit={mayManage} />,
-                ),
-              ]}
-            />
-          )
+      <LoadedTable
+        query={usePolicies()}
+        empty={
+          <Empty title="No policies yet">
+            <p>Without a policy, anybody who may answer is asked. To write one:</p>
+            <Command>service-cli policies set refunds policy.json</Command>
+          </Empty>
         }
-      </Load>
+        stacks="early"
+        label="Policies"
+        keyOf={({ name }) => name}
+        columns={[
+          { name: 'Policy', by: ({ name }) => name, cell: ({ name }) => <Name>{name}</Name> },
+          {
+            name: 'Mode',
+            by: ({ mode }) => mode,
+            cell: ({ mode }) => (mode === 'shadow' ? <Badge>shadow</Badge> : <Badge tone="good">enforced</Badge>),
+          },
+          { name: 'Order', number: true, by: ({ order }) => order, cell: ({ order }) => order },
+          { name: 'For', cell: (policy) => <Match of={policy} /> },
+          { name: 'Rules', number: true, by: ({ rules }) => rules.length, cell: ({ rules }) => rules.length },
+          { name: 'In shadow', cell: (policy) => <Shadow of={policy} /> },
+          { name: 'Warnings', cell: ({ warnings }) => warnings.map((warning) => <p key={warning}>{warning}</p>) },
+          removing(
+            () => mayManage,
+            ({ name }: Policy) => ({
+              label: name,
+              send: (client) => client.deletePolicy({ params: { name } }),
+              effect: 'Open questions keep the version with which they were asked.',
+            }),
+            (policy) => <PolicyView policy={policy} mayEdit={mayManage} />,
+          ),
+        ]}
+      />
     </Panel>
   );
 }
@@ -168,33 +163,26 @@ function GroupList() {
       flush
       actions={mayManage ? <NewItem label="New group">{(close) => <GroupForm onClose={close} />}</NewItem> : undefined}
     >
-      <Load query={useGroups()} what="The groups">
-        {(found) =>
-          found.length === 0 ? (
-            <Empty title="No groups yet" />
-          ) : (
-            <Table
-              stacks
-              label="Groups"
-              rows={found}
-              keyOf={({ name }) => name}
-              columns={[
-                { name: 'Group', cell: ({ name }) => <Name>{name}</Name> },
-                { name: 'Members', cell: ({ members }) => <bdi>{members.join(', ')}</bdi> },
-                removing(
-                  () => mayManage,
-                  ({ name }: Group) => ({
-                    label: name,
-                    send: (client) => client.deleteGroup({ params: { name } }),
-                    effect: 'Policies that ask it then ask nobody in its place.',
-                  }),
-                  (group) => (mayManage ? <Edit label={group.name}>{(close) => <GroupForm group={group} onClose={close} />}</Edit> : null),
-                ),
-              ]}
-            />
-          )
-        }
-      </Load>
+      <LoadedTable
+        query={useGroups()}
+        empty={<Empty title="No groups yet" />}
+        stacks
+        label="Groups"
+        keyOf={({ name }) => name}
+        columns={[
+          { name: 'Group', cell: ({ name }) => <Name>{name}</Name> },
+          { name: 'Members', cell: ({ members }) => <bdi>{members.join(', ')}</bdi> },
+          removing(
+            () => mayManage,
+            ({ name }: Group) => ({
+              label: name,
+              send: (client) => client.deleteGroup({ params: { name } }),
+              effect: 'Policies that ask it then ask nobody in its place.',
+            }),
+            (group) => (mayManage ? <Edit label={group.name}>{(close) => <GroupForm group={group} onClose={close} />}</Edit> : null),
+          ),
+        ]}
+      />
     </Panel>
   );
 }
@@ -216,40 +204,33 @@ function DelegationList() {
         ) : undefined
       }
     >
-      <Load query={useDelegations()} what="The delegations">
-        {(found) =>
-          found.length === 0 ? (
-            <Empty title="Nobody is away" />
-          ) : (
-            <Table
-              stacks
-              label="Delegations"
-              rows={found}
-              keyOf={({ person }) => person}
-              columns={[
-                { name: 'Away', cell: ({ person }) => <Name>{person}</Name> },
-                { name: 'Approves instead', cell: ({ to }) => <Name>{to}</Name> },
-                { name: 'Until', tabular: true, cell: ({ until }) => moment(until) },
-                { name: 'Reason', cell: ({ reason }) => <bdi>{reason}</bdi> },
-                removing(
-                  ({ person }: Delegation) => mayManage || isOwn(person),
-                  ({ person }) => ({
-                    label: `the delegation of ${person}`,
-                    send: (client) => client.deleteDelegation({ params: { person } }),
-                    effect: 'The person approves again, and nobody in that place.',
-                  }),
-                  (delegation) =>
-                    mayManage || isOwn(delegation.person) ? (
-                      <Edit label={`the delegation of ${delegation.person}`}>
-                        {(close) => <DelegationForm delegation={delegation} onClose={close} />}
-                      </Edit>
-                    ) : null,
-                ),
-              ]}
-            />
-          )
-        }
-      </Load>
+      <LoadedTable
+        query={useDelegations()}
+        empty={<Empty title="Nobody is away" />}
+        stacks
+        label="Delegations"
+        keyOf={({ person }) => person}
+        columns={[
+          { name: 'Away', cell: ({ person }) => <Name>{person}</Name> },
+          { name: 'Approves instead', cell: ({ to }) => <Name>{to}</Name> },
+          { name: 'Until', tabular: true, cell: ({ until }) => moment(until) },
+          { name: 'Reason', cell: ({ reason }) => <bdi>{reason}</bdi> },
+          removing(
+            ({ person }: Delegation) => mayManage || isOwn(person),
+            ({ person }) => ({
+              label: `the delegation of ${person}`,
+              send: (client) => client.deleteDelegation({ params: { person } }),
+              effect: 'The person approves again, and nobody in that place.',
+            }),
+            (delegation) =>
+              mayManage || isOwn(delegation.person) ? (
+                <Edit label={`the delegation of ${delegation.person}`}>
+                  {(close) => <DelegationForm delegation={delegation} onClose={close} />}
+                </Edit>
+              ) : null,
+          ),
+        ]}
+      />
     </Panel>
   );
 }
@@ -260,36 +241,29 @@ function StandingList() {
   const mayRespond = useMay('respond');
   return (
     <Panel title="Standing approvals" flush>
-      <Load query={useStandingApprovals()} what="The standing approvals">
-        {(found) =>
-          found.length === 0 ? (
-            <Empty title="No approval stands" />
-          ) : (
-            <Table
-              stacks
-              label="Standing approvals"
-              rows={found}
-              keyOf={({ id }) => id}
-              columns={[
-                { name: 'Person', cell: ({ person }) => <Name>{person}</Name> },
-                { name: 'Agent', cell: ({ agent_id }) => <Name>{agent_id}</Name> },
-                { name: 'Tool', cell: ({ tool }) => <Name>{tool}</Name> },
-                { name: 'For', cell: ({ scope }) => (scope === 'tool' ? 'any arguments' : 'the same arguments') },
-                { name: 'Until', tabular: true, cell: ({ expires_at }) => moment(expires_at) },
-                { name: 'Uses', number: true, cell: ({ uses }) => uses },
-                removing(
-                  ({ person }: StandingApproval) => mayManage || (mayRespond && isSamePerson(own?.responder ?? '', person)),
-                  ({ id, person, tool }) => ({
-                    label: `the approval of ${tool} by ${person}`,
-                    send: (client) => client.deleteStandingApproval({ params: { id } }),
-                    effect: 'From now on the person is asked again.',
-                  }),
-                ),
-              ]}
-            />
-          )
-        }
-      </Load>
+      <LoadedTable
+        query={useStandingApprovals()}
+        empty={<Empty title="No approval stands" />}
+        stacks
+        label="Standing approvals"
+        keyOf={({ id }) => id}
+        columns={[
+          { name: 'Person', cell: ({ person }) => <Name>{person}</Name> },
+          { name: 'Agent', cell: ({ agent_id }) => <Name>{agent_id}</Name> },
+          { name: 'Tool', cell: ({ tool }) => <Name>{tool}</Name> },
+          { name: 'For', cell: ({ scope }) => (scope === 'tool' ? 'any arguments' : 'the same arguments') },
+          { name: 'Until', tabular: true, cell: ({ expires_at }) => moment(expires_at) },
+          { name: 'Uses', number: true, cell: ({ uses }) => uses },
+          removing(
+            ({ person }: StandingApproval) => mayManage || (mayRespond && isSamePerson(own?.responder ?? '', person)),
+            ({ id, person, tool }) => ({
+              label: `the approval of ${tool} by ${person}`,
+              send: (client) => client.deleteStandingApproval({ params: { id } }),
+              effect: 'From now on the person is asked again.',
+            }),
+          ),
+        ]}
+      />
     </Panel>
   );
 }

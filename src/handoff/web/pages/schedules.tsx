@@ -2,12 +2,12 @@ import { Link } from 'react-router';
 
 import { byId } from '../../../kit/web/app/by-id.tsx';
 import { Load } from '../../../kit/web/app/load.tsx';
+import { LoadedTable } from '../../../kit/web/app/loaded-table.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { CodeBlock } from '../../../kit/web/components/code.tsx';
 import { Badge, Callout, Empty } from '../../../kit/web/components/feedback.tsx';
 import { Columns, PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
-import { Table } from '../../../kit/web/components/table.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import { moment } from '../../../kit/web/format.ts';
 import type { Schedule } from '../../model/schedule.ts';
@@ -23,46 +23,41 @@ export function Schedules() {
     <>
       <PageHeader title="Schedules" subtitle={`Times are those of ${ownZone()}.`} />
       <Panel flush>
-        <Load query={schedules} what="The schedules">
-          {(found) => (found.length === 0 ? <NoSchedules /> : <List schedules={found} />)}
-        </Load>
+        <LoadedTable
+          query={schedules}
+          empty={<NoSchedules />}
+          stacks
+          label="Schedules"
+          keyOf={({ name }) => name}
+          columns={[
+            {
+              name: 'Schedule',
+              by: ({ name }) => name,
+              cell: ({ name }) => (
+                <Link to={`/schedules/${encodeURIComponent(name)}`}>
+                  <Name>{name}</Name>
+                </Link>
+              ),
+            },
+            { name: 'State', cell: (schedule) => <State of={schedule} /> },
+            {
+              name: 'When',
+              cell: ({ cron, timezone }) => (
+                <>
+                  <code>{cron}</code> in {timezone}
+                </>
+              ),
+            },
+            { name: 'Next', tabular: true, by: ({ next_at }) => next_at, cell: ({ next_at }) => <Next at={next_at} /> },
+            { name: 'Last', tabular: true, by: ({ last_at }) => last_at, cell: (schedule) => <Last of={schedule} /> },
+          ]}
+        />
       </Panel>
     </>
   );
 }
 
 const ownZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
-
-const List = ({ schedules }: { schedules: Schedule[] }) => (
-  <Table
-    stacks
-    label="Schedules"
-    rows={schedules}
-    keyOf={({ name }) => name}
-    columns={[
-      {
-        name: 'Schedule',
-        by: ({ name }) => name,
-        cell: ({ name }) => (
-          <Link to={`/schedules/${encodeURIComponent(name)}`}>
-            <Name>{name}</Name>
-          </Link>
-        ),
-      },
-      { name: 'State', cell: (schedule) => <State of={schedule} /> },
-      {
-        name: 'When',
-        cell: ({ cron, timezone }) => (
-          <>
-            <code>{cron}</code> in {timezone}
-          </>
-        ),
-      },
-      { name: 'Next', tabular: true, by: ({ next_at }) => next_at, cell: ({ next_at }) => <Next at={next_at} /> },
-      { name: 'Last', tabular: true, by: ({ last_at }) => last_at, cell: (schedule) => <Last of={schedule} /> },
-    ]}
-  />
-);
 
 const NoSchedules = () => (
   <Empty title="No schedules yet">

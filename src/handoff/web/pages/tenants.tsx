@@ -3,12 +3,12 @@ import { Link, useNavigate } from 'react-router';
 
 import { byId } from '../../../kit/web/app/by-id.tsx';
 import { Load } from '../../../kit/web/app/load.tsx';
+import { LoadedTable } from '../../../kit/web/app/loaded-table.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { SelectField, TextField } from '../../../kit/web/components/field.tsx';
 import { bind } from '../../../kit/web/components/form.tsx';
 import { PageHeader, Panel } from '../../../kit/web/components/layout.tsx';
-import { Table } from '../../../kit/web/components/table.tsx';
 import { count, counted } from '../../../kit/web/format.ts';
 import type { HandoffClient } from '../../client/client.ts';
 import type { Tier } from '../../model/common.ts';
@@ -53,52 +53,48 @@ export function Tenants() {
         }
       />
       <Panel flush>
-        <Load query={tenants} what="The tenants">
-          {(found) => (
-            <Table
-              stacks
-              label="Tenants"
-              rows={found}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  name: 'Tenant',
-                  by: ({ name }) => name,
-                  cell: ({ id, name }) => (
-                    <Link to={`/tenants/${id}`}>
-                      <Name>{name}</Name>
-                    </Link>
-                  ),
-                },
-                { name: 'Tier', by: ({ tier }) => tiers.indexOf(tier), cell: ({ tier }) => tier },
-                {
-                  name: 'Packets a day',
-                  by: ({ handoffs_per_day }) => handoffs_per_day,
-                  number: true,
-                  cell: ({ handoffs_per_day: most }) => (most === null ? 'tier default' : count(most)),
-                },
-                {
-                  name: 'Requests an hour',
-                  by: ({ requests_per_hour }) => requests_per_hour,
-                  number: true,
-                  cell: ({ requests_per_hour: most }) => (most === null ? 'tier default' : count(most)),
-                },
-                {
-                  name: 'Maximum keys',
-                  number: true,
-                  by: ({ max_api_keys }) => max_api_keys,
-                  cell: ({ max_api_keys }) => count(max_api_keys),
-                },
-                {
-                  name: 'Created',
-                  muted: true,
-                  by: ({ created_at }) => created_at,
-                  cell: ({ created_at }) => <TimeSince at={created_at} />,
-                },
-              ]}
-            />
-          )}
-        </Load>
+        <LoadedTable
+          query={tenants}
+          stacks
+          label="Tenants"
+          keyOf={({ id }) => id}
+          columns={[
+            {
+              name: 'Tenant',
+              by: ({ name }) => name,
+              cell: ({ id, name }) => (
+                <Link to={`/tenants/${id}`}>
+                  <Name>{name}</Name>
+                </Link>
+              ),
+            },
+            { name: 'Tier', by: ({ tier }) => tiers.indexOf(tier), cell: ({ tier }) => tier },
+            {
+              name: 'Packets a day',
+              by: ({ handoffs_per_day }) => handoffs_per_day,
+              number: true,
+              cell: ({ handoffs_per_day: most }) => (most === null ? 'tier default' : count(most)),
+            },
+            {
+              name: 'Requests an hour',
+              by: ({ requests_per_hour }) => requests_per_hour,
+              number: true,
+              cell: ({ requests_per_hour: most }) => (most === null ? 'tier default' : count(most)),
+            },
+            {
+              name: 'Maximum keys',
+              number: true,
+              by: ({ max_api_keys }) => max_api_keys,
+              cell: ({ max_api_keys }) => count(max_api_keys),
+            },
+            {
+              name: 'Created',
+              muted: true,
+              by: ({ created_at }) => created_at,
+              cell: ({ created_at }) => <TimeSince at={created_at} />,
+            },
+          ]}
+        />
       </Panel>
     </>
   );

@@ -2,14 +2,13 @@ import { useState } from 'react';
 import { Link, Outlet } from 'react-router';
 
 import { byId } from '../../../kit/web/app/by-id.tsx';
-import { Load } from '../../../kit/web/app/load.tsx';
+import { LoadedTable } from '../../../kit/web/app/loaded-table.tsx';
 import { useTitle } from '../../../kit/web/app/title.ts';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Empty } from '../../../kit/web/components/feedback.tsx';
 import { TextField } from '../../../kit/web/components/field.tsx';
 import { bind } from '../../../kit/web/components/form.tsx';
 import { PageHeader, PageTabs, Panel } from '../../../kit/web/components/layout.tsx';
-import { Table } from '../../../kit/web/components/table.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import type { HandoffClient } from '../../client/client.ts';
 import { defaultWebhookEvents, webhookEvents } from '../../model/constants.ts';
@@ -48,35 +47,30 @@ export function Webhooks() {
       flush
       actions={mayManage ? <NewItem label="New webhook">{(close) => <NewWebhook onClose={close} />}</NewItem> : undefined}
     >
-      <Load query={webhooks} what="The webhooks">
-        {(found) =>
-          found.length === 0 ? (
-            <Empty title="No webhooks yet">
-              <p>A webhook gets a signed request for each event, with retries. To register one:</p>
-              <Command>service-cli hooks create --url https://example.com/hook</Command>
-            </Empty>
-          ) : (
-            <Table
-              stacks
-              label="Webhooks"
-              rows={found}
-              keyOf={({ id }) => id}
-              columns={[
-                { name: 'Address', by: ({ url }) => url, cell: ({ id, url }) => <Link to={`/webhooks/${id}`}>{url}</Link> },
-                { name: 'State', cell: (webhook) => <ReceiverState of={webhook} /> },
-                { name: 'Events', number: true, cell: ({ events }) => (events.length === webhookEvents.length ? 'all' : events.length) },
-                {
-                  name: 'Registered',
-                  muted: true,
-                  tabular: true,
-                  by: ({ created_at }) => created_at,
-                  cell: ({ created_at }) => <TimeSince at={created_at} />,
-                },
-              ]}
-            />
-          )
+      <LoadedTable
+        query={webhooks}
+        empty={
+          <Empty title="No webhooks yet">
+            <p>A webhook gets a signed request for each event, with retries. To register one:</p>
+            <Command>service-cli hooks create --url https://example.com/hook</Command>
+          </Empty>
         }
-      </Load>
+        stacks
+        label="Webhooks"
+        keyOf={({ id }) => id}
+        columns={[
+          { name: 'Address', by: ({ url }) => url, cell: ({ id, url }) => <Link to={`/webhooks/${id}`}>{url}</Link> },
+          { name: 'State', cell: (webhook) => <ReceiverState of={webhook} /> },
+          { name: 'Events', number: true, cell: ({ events }) => (events.length === webhookEvents.length ? 'all' : events.length) },
+          {
+            name: 'Registered',
+            muted: true,
+            tabular: true,
+            by: ({ created_at }) => created_at,
+            cell: ({ created_at }) => <TimeSince at={created_at} />,
+          },
+        ]}
+      />
     </Panel>
   );
 }

@@ -11,6 +11,7 @@ import { Fields, Form } from '../../../kit/web/components/form.tsx';
 import { toast } from '../../../kit/web/components/toasts.tsx';
 import { defaultTexts, formData } from '../../model/form-values.ts';
 import type { Hitl } from '../../model/hitl.ts';
+import type { OwnKey } from '../../model/key.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { Packet } from '../../model/packet.ts';
 import { type Answer, useMay, useOwnKey, useRespond } from '../data/queries.ts';
@@ -46,6 +47,14 @@ export const PartHidden = () => (
   <p className="muted" role="status">
     Part of what the question is about is hidden. An answer before you show it is recorded as given on a part of the text.
   </p>
+);
+
+/** Says in place of a form which right the person or the key lacks. */
+export const MayNotAnswer = ({ own }: { own: OwnKey | undefined }) => (
+  <Callout tone="info">
+    {own?.kind === 'session' ? 'You can’t answer: you need the right ' : 'This key can’t answer: it needs the scope '}
+    <code>respond</code>.
+  </Callout>
 );
 
 /** The form that answers the question of a packet. */
@@ -88,13 +97,7 @@ export function AnswerForm({ packet, isPartial, keys }: AnswerFormProps) {
     choose: (number) => number <= choices.length && set({ chosen: number - 1, text: '' }),
     send: () => (hitl.schema === undefined || chosen !== undefined || Object.keys(draft.fields).length > 0) && send(),
   }));
-  if (!mayAnswer)
-    return (
-      <Callout tone="info">
-        {own?.kind === 'session' ? 'You can’t answer: you need the right ' : 'This key can’t answer: it needs the scope '}
-        <code>respond</code>.
-      </Callout>
-    );
+  if (!mayAnswer) return <MayNotAnswer own={own} />;
   const faultOf = (field: string) =>
     faultsOf(answer.error)
       .filter((fault) => fault.field === field)

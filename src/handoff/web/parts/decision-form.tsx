@@ -13,7 +13,7 @@ import type { Packet } from '../../model/packet.ts';
 import { scopeChoices, timeChoices } from '../../model/remembered.ts';
 import { useMay, useOwnKey, useRespond } from '../data/queries.ts';
 import styles from './answer-form.module.css';
-import { type AnswerKeys, PartHidden } from './answer-form.tsx';
+import { type AnswerKeys, MayNotAnswer, PartHidden } from './answer-form.tsx';
 import { ArgumentFields, type ArgumentsDraft, argumentsIn, jsonText } from './argument-fields.tsx';
 import { keptName } from './kept-name.ts';
 
@@ -116,13 +116,7 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
     choose: (number) => setChosen(offered[number - 1]),
     send: () => send(chosen),
   }));
-  if (!mayAnswer)
-    return (
-      <Callout tone="info">
-        {own?.kind === 'session' ? 'You can’t answer: you need the right ' : 'This key can’t answer: it needs the scope '}
-        <code>respond</code>.
-      </Callout>
-    );
+  if (!mayAnswer) return <MayNotAnswer own={own} />;
   return (
     <Form onSubmit={() => send(chosen)}>
       <Decisions offered={offered} chosen={chosen} onChoose={setChosen} />

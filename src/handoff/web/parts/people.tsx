@@ -1,6 +1,7 @@
 import { useState } from 'react';
 
 import { Load } from '../../../kit/web/app/load.tsx';
+import { LoadedTable } from '../../../kit/web/app/loaded-table.tsx';
 import { Button } from '../../../kit/web/components/button.tsx';
 import { Badge, Empty } from '../../../kit/web/components/feedback.tsx';
 import { Panel } from '../../../kit/web/components/layout.tsx';
@@ -17,43 +18,36 @@ export function Sessions() {
   const [ending, setEnding] = useState<Session>();
   return (
     <Panel title="Sessions" flush>
-      <Load query={sessions} what="The sessions">
-        {(found) =>
-          found.length === 0 ? (
-            <Empty title="Nobody is signed in" />
-          ) : (
-            <Table
-              stacks
-              label="Sessions"
-              rows={found}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  name: 'Person',
-                  by: ({ person }) => person,
-                  cell: ({ person, current }) => (
-                    <>
-                      <Name>{person}</Name> {current ? <Badge tone="info">this one</Badge> : null}
-                    </>
-                  ),
-                },
-                { name: 'Last seen', by: ({ last_seen_at }) => last_seen_at, cell: ({ last_seen_at }) => <TimeSince at={last_seen_at} /> },
-                { name: 'Ends', by: ({ expires_at }) => expires_at, cell: ({ expires_at }) => <TimeLeft until={expires_at} /> },
-                {
-                  name: 'Actions',
-                  nameHidden: true,
-                  cell: (session) =>
-                    session.current ? null : (
-                      <Button look="quiet" aria-label={`End the session of ${session.person}`} onClick={() => setEnding(session)}>
-                        End
-                      </Button>
-                    ),
-                },
-              ]}
-            />
-          )
-        }
-      </Load>
+      <LoadedTable
+        query={sessions}
+        empty={<Empty title="Nobody is signed in" />}
+        stacks
+        label="Sessions"
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            name: 'Person',
+            by: ({ person }) => person,
+            cell: ({ person, current }) => (
+              <>
+                <Name>{person}</Name> {current ? <Badge tone="info">this one</Badge> : null}
+              </>
+            ),
+          },
+          { name: 'Last seen', by: ({ last_seen_at }) => last_seen_at, cell: ({ last_seen_at }) => <TimeSince at={last_seen_at} /> },
+          { name: 'Ends', by: ({ expires_at }) => expires_at, cell: ({ expires_at }) => <TimeLeft until={expires_at} /> },
+          {
+            name: 'Actions',
+            nameHidden: true,
+            cell: (session) =>
+              session.current ? null : (
+                <Button look="quiet" aria-label={`End the session of ${session.person}`} onClick={() => setEnding(session)}>
+                  End
+                </Button>
+              ),
+          },
+        ]}
+      />
       {ending === undefined ? null : (
         <FormDialog
           title={`End the session of ${ending.person}`}

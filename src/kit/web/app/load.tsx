@@ -4,7 +4,8 @@ import { Button, LinkButton } from '../components/button.tsx';
 import { Callout, Empty, Skeleton } from '../components/feedback.tsx';
 import { hasStatus } from './transport.ts';
 
-interface Loading<T> {
+/** What is loaded, as a query has it. */
+export interface Loading<T> {
   data: T | undefined;
   error: Error | null;
   refetch(): unknown;

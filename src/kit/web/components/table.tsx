@@ -33,7 +33,8 @@ export interface Column<Row> {
   nameHidden?: boolean;
 }
 
-interface TableProps<Row> {
+/** What a table is given. */
+export interface TableProps<Row> {
   /** What the table lists, for screen readers. */
   label: string;
   columns: readonly Column<Row>[];

@@ -54,9 +54,6 @@ export function hostOf(kind: string, base: string): { provider: string; custom_h
 /** The address with its version path that Portkey calls for a `custom_host`. */
 export const addressAt = (kind: string, customHost: string): string => `${customHost.replace(/\/+$/, '')}${versioned[kind] ?? ''}`;
 
-/** Whether Portkey calls a kind by a protocol that is neither OpenAI's nor Anthropic's. */
-export const isForeign = (kind: string): boolean => foreign.has(kind);
-
 /** The model of a provider that is called with the model of each request. */
 export const asRequested = 'as-requested';
 
