@@ -1,4 +1,4 @@
-import type { Facts } from '../../src/handoff/rules/approving.ts';
+import type { Facts } from '../../src/handoff/rules/action-case.ts';
 import { decide as decideWith } from '../../src/handoff/rules/packet.ts';
 
 /** The facts where nothing is published. */

@@ -5,7 +5,7 @@ import { errors } from '../model/errors.ts';
 import type { Answer, Question } from '../model/hitl.ts';
 import { choicesOf } from '../model/options.ts';
 import type { RespondRequest } from '../model/packet.ts';
-import { requireDecisionFields } from './deciding.ts';
+import { requireDecisionFields } from './action-answer.ts';
 import { dataOf } from './form.ts';
 import type { AnyPacket } from './packet.ts';
 import { move } from './packet-life.ts';

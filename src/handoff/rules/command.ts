@@ -1,7 +1,7 @@
 import type { AnsweredBy } from '../model/hitl.ts';
 import type { Claimant, PatchRequest, RespondRequest } from '../model/packet.ts';
+import type { Decider } from './action-case.ts';
 import type { AnsweredVia, LinkDetails } from './answer.ts';
-import type { Decider } from './approving.ts';
 import type { LeaseProof, LeaseTerms } from './lease.ts';
 import { verbTo } from './packet-life.ts';
 import type { GivenQuestion } from './question.ts';

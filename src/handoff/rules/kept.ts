@@ -1,4 +1,4 @@
-import type { OpenCase } from './approving.ts';
+import type { OpenCase } from './action-case.ts';
 import type { AnyPacket, Decision, QuestionsBefore } from './packet.ts';
 import type { GivenQuestion } from './question.ts';
 import { isAwaited } from './question-state.ts';

@@ -4,12 +4,11 @@ import { statuses } from '../model/common.ts';
 import { errors } from '../model/errors.ts';
 import type { Packet, PacketSummary, PatchRequest } from '../model/packet.ts';
 import type { WebhookEvent } from '../model/webhook.ts';
+import { type Facts, type KeysBehind, type OpenCase, type Remembered, requireFacts, typed } from './action-case.ts';
+import { considerAtTime, decideAction, withApproval, withCase } from './action-question.ts';
 import { answeredPacket, answerTo, type EndedQuestion, partialIn, questionsEndedBy, withQuestionEnded } from './answer.ts';
 import { requireVerified, typedName } from './answered-by.ts';
-import { requireActive } from './approval.ts';
-import { type Facts, type KeysBehind, type OpenCase, type Remembered, requireFacts, typed } from './approving.ts';
 import type { Command } from './command.ts';
-import { considerAtTime, decideAction, withApproval, withCase } from './considered.ts';
 import { erase, requireKept } from './erasure.ts';
 import { type KeptOfQuestions, keptAfter, type OwnPacket } from './kept.ts';
 import { isLeaseOver, leaseAfter, leased, renewed, requireToken, type StoredLease } from './lease.ts';
@@ -17,19 +16,20 @@ import { mergeContent } from './merge.ts';
 import { allowedFrom, allows, move, touched, type Verb, verbTo } from './packet-life.ts';
 import {
   type Asking,
-  answeredBy,
   askedOf,
   type GivenQuestion,
   type QuestionActor,
   questionToAsk,
   requireStillExcluded,
   updatedHitl,
+  whoAnswered,
   whole,
   withAsked,
   withChanged,
 } from './question.ts';
 import { type EarlierQuestion, sameQuestion } from './question-key.ts';
 import { type AskedRecord, isAwaited, latestQuestion, questionAtChange } from './question-state.ts';
+import { requireActive } from './quorum.ts';
 import { remind } from './reminder.ts';
 import { heldUntil, requireStarted, timeReached, withTimes } from './times.ts';
 
@@ -299,7 +299,7 @@ function respond<P extends AnyPacket>(
 ): Decision<P> {
   const latest = latestQuestion(packet, now);
   if (!isAwaited(packet) || (latest.state !== 'open' && latest.state !== 'timed_out')) {
-    throw conflict(`The packet is ${packet.status} and awaits no answer.${answeredBy(latest)}`);
+    throw conflict(`The packet is ${packet.status} and awaits no answer.${whoAnswered(latest)}`);
   }
   if (latest.state === 'timed_out') throw new ServiceError('GONE', 'The question is overdue.');
   requireActive(requireFacts(questions.facts).people(), answer.responded_by);
@@ -336,7 +336,7 @@ function withdraw<P extends AnyPacket>(packet: P, agentId: string | undefined, n
   const verb = packet.claimed_by === null ? 'reopen' : 'withdraw';
   const latest = latestQuestion(packet, now);
   if (!allows(packet, verb) || latest.state === 'none' || latest.state === 'draft')
-    throw conflict(`The packet is ${packet.status} and has no open question.${answeredBy(latest)}`);
+    throw conflict(`The packet is ${packet.status} and has no open question.${whoAnswered(latest)}`);
   const details = { question_id: latest.asked.question_id };
   const event: PacketEvent = { event_type: 'question_withdrawn', type: 'hitl.withdrawn', actor: actorOf(packet, agentId), details };
   return { packet: { ...move(packet, verb, now), hitl: null }, events: [event], searchable: true };

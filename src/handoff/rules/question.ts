@@ -224,7 +224,7 @@ function dated(question: Question, { question: before, asked }: AskedRecord, isN
 const secondsAfter = (time: string, seconds: number): string => new Date(Date.parse(time) + seconds * 1000).toISOString();
 
 /** A sentence that says who answered and when; empty without an answer. */
-export function answeredBy(latest: LatestQuestion): string {
+export function whoAnswered(latest: LatestQuestion): string {
   return latest.state === 'answered' ? ` ${latest.answer.responded_by} answered at ${latest.answer.responded_at}.` : '';
 }
 

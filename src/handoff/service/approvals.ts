@@ -4,7 +4,7 @@ import type { ApprovalRequest } from '../model/approval.ts';
 import { errors } from '../model/errors.ts';
 import type { CreateRequest } from '../model/packet.ts';
 import { subjectOf, withSoundAction } from '../rules/action.ts';
-import type { Facts } from '../rules/approving.ts';
+import type { Facts } from '../rules/action-case.ts';
 import { newPacket } from '../rules/new-packet.ts';
 import { requireAgent } from '../rules/rights.ts';
 import { type FactSources, withFacts } from './action-facts.ts';

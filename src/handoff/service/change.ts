@@ -2,7 +2,7 @@ import { conflict, notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf, requireMatch } from '../../kit/etag.ts';
 import type { Packet } from '../model/packet.ts';
 import { maxStanding } from '../model/standing.ts';
-import type { Facts, Remembered } from '../rules/approving.ts';
+import type { Facts, Remembered } from '../rules/action-case.ts';
 import { asksPerson, type Command, needsWhole } from '../rules/command.ts';
 import { type KeyFamily, makesSource, requireNoSource, restrictedAction } from '../rules/exclusion.ts';
 import { type Decision, decide } from '../rules/packet.ts';

@@ -4,7 +4,7 @@ import { isId } from '../../kit/uuid.ts';
 import { type Tier, trialCodes } from '../model/common.ts';
 import { errors } from '../model/errors.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet } from '../model/packet.ts';
-import type { Facts } from '../rules/approving.ts';
+import type { Facts } from '../rules/action-case.ts';
 import { requireKept } from '../rules/erasure.ts';
 import { chained, newPacket } from '../rules/new-packet.ts';
 import { type AnyPacket, type Decision, decide } from '../rules/packet.ts';

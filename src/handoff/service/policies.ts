@@ -7,7 +7,7 @@ import type { Answer } from '../model/hitl.ts';
 import type { Policy, PolicyRequest, Replayed, ReplayRequest, Rule, TryRequest } from '../model/policy.ts';
 import { maxPolicies } from '../model/policy.ts';
 import { subjectOf } from '../rules/action.ts';
-import { shadowCounter, shadowOutcomes } from '../rules/approving.ts';
+import { shadowCounter, shadowOutcomes } from '../rules/action-case.ts';
 import { type Judgement, judge, policyFaults, policyWarnings, type ReplayedAction, replayOf, type Subject } from '../rules/policy.ts';
 import type { AskedRecord } from '../rules/question-state.ts';
 import { strictSchema } from '../rules/strict-schema.ts';

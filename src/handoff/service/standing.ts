@@ -1,7 +1,7 @@
 import { notFound } from '../../kit/errors.ts';
 import { isId } from '../../kit/uuid.ts';
 import { maxStanding, type StandingApproval } from '../model/standing.ts';
-import { usesOf } from '../rules/approving.ts';
+import { usesOf } from '../rules/action-case.ts';
 import { requireDelegationOf } from '../rules/rights.ts';
 import type { Caller } from './authentication.ts';
 import type { ServiceDependencies } from './dependencies.ts';

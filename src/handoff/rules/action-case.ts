@@ -12,11 +12,11 @@ import {
 import type { Asked, Question } from '../model/hitl.ts';
 import type { PolicyRequest, Then } from '../model/policy.ts';
 import { argumentsDigestOf, requireSatisfied, subjectOf } from './action.ts';
-import { type Approval, type AskedStep, anybody, type People, type Progress, progressOf, type Quorum, type Standing } from './approval.ts';
 import { type KeyFamily, withSource } from './exclusion.ts';
 import type { AnyPacket, PacketEvent } from './packet.ts';
 import { effectOf, type Judgement, type PolicyVerdict, type Subject } from './policy.ts';
 import type { AskedRecord } from './question-state.ts';
+import { type Approval, type AskedStep, anybody, type People, type Progress, progressOf, type Quorum, type Standing } from './quorum.ts';
 
 /** What decides about an action beside its packet. Each may throw `FactNeeded`, for the unit to be run again with it. */
 export interface Facts {

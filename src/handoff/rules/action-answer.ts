@@ -4,7 +4,6 @@ import { errors } from '../model/errors.ts';
 import { offeredBy } from '../model/offered.ts';
 import type { RespondRequest } from '../model/packet.ts';
 import { argumentsDigestOf, requireSatisfied, requireSoundArguments, subjectOf } from './action.ts';
-import { type Approver, placeOf, progressOf } from './approval.ts';
 import {
   advanced,
   type Considered,
@@ -22,11 +21,12 @@ import {
   type Remembered,
   requireAction,
   ruledBy,
-} from './approving.ts';
+} from './action-case.ts';
 import { isOfFamily, sourceRefused } from './exclusion.ts';
 import type { AnyPacket } from './packet.ts';
 import { shownDigest, whole } from './question.ts';
 import type { AskedRecord } from './question-state.ts';
+import { type Approver, placeOf, progressOf } from './quorum.ts';
 
 /** The decision in an answer; an answer with `response` alone is read as the decision. @throws ServiceError 400 */
 function decisionIn(answer: RespondRequest, action: Action): DecisionWord {

@@ -5,6 +5,11 @@ import fc from 'fast-check';
 import { createExample } from '../../../src/handoff/model/examples.ts';
 import type { RespondRequest } from '../../../src/handoff/model/packet.ts';
 import type { Then } from '../../../src/handoff/model/policy.ts';
+import type { Facts } from '../../../src/handoff/rules/action-case.ts';
+import type { Command } from '../../../src/handoff/rules/command.ts';
+import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
+import { type Decision, decide } from '../../../src/handoff/rules/packet.ts';
+import { latestQuestion } from '../../../src/handoff/rules/question-state.ts';
 import {
   type Absence,
   type Approval,
@@ -15,12 +20,7 @@ import {
   placeOf,
   progressOf,
   type Quorum,
-} from '../../../src/handoff/rules/approval.ts';
-import type { Facts } from '../../../src/handoff/rules/approving.ts';
-import type { Command } from '../../../src/handoff/rules/command.ts';
-import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
-import { type Decision, decide } from '../../../src/handoff/rules/packet.ts';
-import { latestQuestion } from '../../../src/handoff/rules/question-state.ts';
+} from '../../../src/handoff/rules/quorum.ts';
 import { ServiceError } from '../../../src/kit/errors.ts';
 import { noFacts } from '../../support/facts.ts';
 import { runs } from '../../support/runs.ts';

@@ -1,8 +1,7 @@
 import type { ActionDecision } from '../model/action.ts';
 import type { Answer, AnsweredBy } from '../model/hitl.ts';
 import type { RespondRequest } from '../model/packet.ts';
-import { type AnsweredVia, answeredPacket, type LinkDetails, partialIn, requireShown } from './answer.ts';
-import { everybodyIn } from './approval.ts';
+import { considerAnswer } from './action-answer.ts';
 import {
   actorOfDecision,
   beginApproval,
@@ -13,13 +12,14 @@ import {
   type Facts,
   type KeysBehind,
   requireFacts,
-} from './approving.ts';
-import { considerAnswer } from './deciding.ts';
+} from './action-case.ts';
+import { type AnsweredVia, answeredPacket, type LinkDetails, partialIn, requireShown } from './answer.ts';
 import type { KeptOfQuestions, OwnPacket } from './kept.ts';
 import type { AnyPacket, Decision, PacketEvent } from './packet.ts';
 import { move, touched } from './packet-life.ts';
 import { askedOf } from './question.ts';
 import { type AskedRecord, hitlOf, latestQuestion } from './question-state.ts';
+import { everybodyIn } from './quorum.ts';
 
 /** What the question of an action is considered with. */
 export interface Considering extends KeysBehind {
