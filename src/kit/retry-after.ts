@@ -1,5 +1,5 @@
 /** The longest accepted Retry-After: a day. */
-export const longestRetryAfterMs = 86_400_000;
+const longestRetryAfterMs = 86_400_000;
 
 /** The two forms of Retry-After: seconds, or a date that begins with the day of the week (RFC 9110, 10.2.3). */
 export const retryAfterForms = { seconds: /^\d+$/, date: /^[A-Za-z]{3}, / } as const;

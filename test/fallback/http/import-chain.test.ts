@@ -288,7 +288,7 @@ describe('LiteLLM', () => {
   test('timeouts and retries come from the model, the group or the router, in this order [F78]', async () => {
     const body = await imported('litellm', {
       model_list: [
-        model('a', { model: 'openai/a', timeout: 5, num_retries: 3 }),
+        model('a', { model: 'openai/a', timeout: 0.5, num_retries: 3 }),
         { model_name: 'b', litellm_params: { model: 'openai/b' } },
         model('c', { model: 'openai/c', timeout: '900' }),
       ],
@@ -297,7 +297,7 @@ describe('LiteLLM', () => {
     });
     assert.deepEqual(
       body.chain.providers.map(({ timeout_ms }: { timeout_ms: number }) => timeout_ms),
-      [5_000, 20_000, 600_000],
+      [500, 20_000, 600_000],
     );
     assert.deepEqual(rulesOf(body), [
       // LiteLLM retries these statuses like failures of a server.

@@ -367,6 +367,7 @@ describe('A rehearsal', () => {
         assert.deepEqual([received.status, received.tool_calls, received.error], [200, [{ name: 'f', valid: true }], null]);
       for (const { body } of gateway.seen) for (const part of bodies[endpoint]) assert.ok(JSON.stringify(body).includes(part), part);
       const [streamed, whole] = await rehearsing({});
+      assert.doesNotMatch(JSON.stringify(gateway.seen.at(-1)!.body), /image/);
       assert.deepEqual([streamed!.text_chunks, whole!.text_chunks, streamed!.lost, whole!.lost], [4, 1, 0, 0]);
       assert.ok(streamed!.time_to_first_token_ms! >= 0 && whole!.time_to_first_token_ms === null);
       assert.ok(streamed!.finish_reason !== null && streamed!.model !== null);

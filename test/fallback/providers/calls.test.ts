@@ -656,10 +656,13 @@ describe('An error as a provider publishes it', () => {
           if (code === null || code < 300) continue;
           const fault = { condition, status_code: code, retry_after_ms: null };
           const endpoint = kind === 'anthropic' ? 'messages' : 'chat';
-          const reaction = fakeReaction({ kind, endpoint, provider: 'a', model: 'm', stream: false, tool: null }, fault);
+          const call = { kind, provider: 'a', model: 'm', stream: false, tool: null };
+          const reaction = fakeReaction({ ...call, endpoint }, fault);
           if (typeof reaction === 'string') continue;
           assert.equal(reaction.status, code);
           assert.equal(conditionOf(code, reaction.body), condition, `${kind} ${code} ${reaction.body}`);
+          const byMessages = fakeReaction({ ...call, endpoint: 'messages' }, fault);
+          if (kind === 'unknown' && typeof byMessages !== 'string') assert.match(byMessages.body, /^\{"type":"error"/);
         }
   });
 });

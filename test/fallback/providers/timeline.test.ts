@@ -22,12 +22,11 @@ const timelineWith = (outages: Outage[], more: Partial<TimelineRequest> = {}): T
 const halfMinute = { allowed_fails: 0, window_ms: 30_000, seconds: 30 };
 
 /** The prompts of a timeline and what it says. */
-async function simulated(chain: Partial<ChainRequest>, timeline: TimelineRequest, providers = 2) {
+async function simulated(chain: Partial<ChainRequest>, timeline: TimelineRequest, providers = 2, signal = new AbortController().signal) {
   const engine = createEngine(define({ ...requestOf(providers, [], { input_cost_per_1m: 1, output_cost_per_1m: 1 }), ...chain }));
   const scene = planOf(engine, { timeline })[0]!;
   const run = new TimelineRun(timeline);
   assert.equal(run.timeline, null);
-  const signal = new AbortController().signal;
   const parts = { engine, transport: simulation, scene, prompt: '', seed: 7, deadlineMs: null, signal, callSignal: signal };
   const prompts = [];
   for (let index = 0; index < promptsOf(timeline); index += 1) prompts.push((await run.play({ ...parts, index }, ['hello'])).result);
@@ -113,6 +112,12 @@ describe('A simulated timeline', () => {
     const [one, other] = [await simulated({ cooldown: halfMinute }, line, 1), await simulated({ cooldown: halfMinute }, line, 1)];
     assert.deepEqual(one.timeline, other.timeline);
     assert.deepEqual(one.timeline.only_last, []);
+  });
+
+  test('ends a simulation of many prompts when it is cancelled', async () => {
+    await assert.rejects(simulated({}, timelineWith([], { rate_per_minute: 600, seconds: 60 }), 2, AbortSignal.abort()), {
+      name: 'AbortError',
+    });
   });
 
   test('has bounds, and faults that name their fields [F147]', () => {

@@ -133,6 +133,18 @@ describe('Every export', () => {
     assert.match(exported(request, 'litellm').content, /model: openai\/some-model/);
   });
 
+  test('a parameter of a provider of a cloud that the target does not have is a loss [F69]', () => {
+    const params = { aws_region_name: 'eu-west-1', organization: 'o' };
+    const request = chainWith({ providers: [{ name: 'one', model_id: 'm', provider: 'bedrock', params }], fallback_rules: [] });
+    for (const format of ['bifrost', 'envoy-ai-gateway'] as const) {
+      const sentences = exported(request, format).warnings.map(({ detail }) => detail);
+      assert.ok(
+        sentences.some((one) => /^one: .* has no organization\.$/.test(one)),
+        sentences.join('\n'),
+      );
+    }
+  });
+
   test('litellm: names of model groups stay; one that is taken or a pattern changes, with a warning of both names', () => {
     const provider = (name: string, model: string) => ({ name, model_id: `openai/${model}`, api_key_env: 'KEY' });
     const request = chainWith({

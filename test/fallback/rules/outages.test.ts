@@ -206,6 +206,8 @@ describe('A prompt in an outage is compared with what the chain does after the f
       ['b', 1],
     ]);
     assert.deepEqual(compared(drawn(9), { groups, weights }).sentences, []);
+    const none = new Map([...groups.keys()].map((name) => [name, 0]));
+    assert.deepEqual(compared(drawn(9), { groups, weights: none }).sentences, []);
     const left = compared([[10, [down, 'b']], ...Array.from({ length: 20 }, (_, second) => [12 + second, ['b']] as const)], { groups });
     assert.deepEqual(left.sentences, []);
   });

@@ -8,6 +8,7 @@ import { usualStatus } from '../../../src/fallback/rules/conditions.ts';
 import { createEngine } from '../../../src/fallback/rules/engine.ts';
 import { providerErrors } from '../../../src/fallback/rules/provider-errors.ts';
 import { agreesAsDrawn, Differences, marked, marksIn, rehearsable, withNativeStatuses } from '../../../src/fallback/rules/rehearsal.ts';
+import { withTimeouts } from '../../../src/fallback/rules/targets/litellm/own-file.ts';
 import { chainOf } from './chains.ts';
 
 /** Calls as words: `a!` fails, `a` answers. The provider that answers serves. */
@@ -110,6 +111,14 @@ describe('A gateway that draws one of several providers and calls no other of th
     assert.equal(isDrawn('a', [], new Map()), false);
     assert.equal(isDrawn('c', [], new Map([['c', new Set(['a', 'b'])]])), true);
   });
+});
+
+test('Models of a file of LiteLLM without a timeout get one, unless the file has one for all', () => {
+  const model = (litellm_params: object) => ({ model_name: 'a', litellm_params });
+  const model_list = [model({ model: 'm' }), model({ model: 'n', timeout: 9 })];
+  assert.deepEqual(withTimeouts({ model_list }, 5000), { model_list: [model({ model: 'm', timeout: 5 }), model_list[1]!] });
+  for (const more of [{ router_settings: { timeout: 9 } }, { litellm_settings: { request_timeout: 9 } }])
+    assert.equal(withTimeouts({ model_list, ...more }, 5000), null);
 });
 
 describe('A gateway agrees', () => {

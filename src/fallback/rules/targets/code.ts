@@ -1,4 +1,4 @@
-import { longestRetryAfterMs, retryAfterForms } from '../../../kit/retry-after.ts';
+import { retryAfterForms } from '../../../kit/retry-after.ts';
 import type { Condition, Rule } from '../../model/chain.ts';
 import { ofNoAnswer, orderedSigns, withheldReasons } from '../conditions.ts';
 import type { Protocol } from '../kinds.ts';
@@ -120,12 +120,12 @@ function waitOf(rule, count, retryAfter) {
   return Math.min(Math.max(own, rule.respectRetryAfter ? retryAfter : 0), rule.maxWaitMs);
 }
 
-/** A Retry-After value (seconds or a date) in milliseconds, at most a day; 0 without one. */
+/** A Retry-After value (seconds or a date) in milliseconds; 0 without one. */
 function retryAfterMs(value) {
   const text = String(value ?? '').trim();
-  if (${retryAfterForms.seconds}.test(text)) return Math.min(Number(text) * 1000, ${longestRetryAfterMs});
+  if (${retryAfterForms.seconds}.test(text)) return Number(text) * 1000;
   const ms = ${retryAfterForms.date}.test(text) ? Date.parse(text) - Date.now() : 0;
-  return ms > 0 ? Math.min(ms, ${longestRetryAfterMs}) : 0;
+  return ms > 0 ? ms : 0;
 }
 
 /**
