@@ -1,34 +1,39 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { cpSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, fork } from 'node:child_process';
+import { cpSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-import { startsPrograms } from '../../scripts/test-files.ts';
-import { type Change, changesOf } from './changes.ts';
+import { replacesParts, runsAlone } from '../../scripts/test-files.ts';
+import { type Change, changesOf, withSwitches } from './changes.ts';
+import type { Reply, Request } from './worker.ts';
 
 /**
- * Makes small wrong changes to the code and tells which of them no test finds: `node tools/mutate/run.ts src/handoff/rules ...`.
- * Each change runs the test files that execute its place, on SQLite in memory, the nearest first, until one fails. `--count N` takes
- * N changes of all, always the same for one `--seed N`; `--most N` runs at most N files for each, and `--tests FOLDER` only those of a
- * folder of `test`. By hand: it takes hours for a service.
+ * Makes small wrong changes to the code and tells which of them no test finds: `node tools/mutate/run.ts src/handoff/rules ...`, by
+ * hand. It makes `--count N` changes in each folder or file, always the same for one `--seed N`; `FILE:LINE` means all of a line.
+ *
+ * All changes are written at once into a copy of the checkout, behind switches (`withSwitches`), and one process after the other
+ * loads the tests, on SQLite in memory. Each test runs once, which tells the changes whose places it reaches and its processor time.
+ * Then each change runs the tests that reach it, the nearest and quickest first, until one fails, for at most `--seconds N` of
+ * processor time, and that test must pass without the change. A change in what is computed once, at the start, is made in a new
+ * process. `--minutes N` ends the run early: the changes made until then are a sample too. `--tests FOLDER` takes only its tests.
+ *
+ * Tests that start programs or measure their process are left out.
  */
 const { positionals, values } = parseArgs({
   allowPositionals: true,
   options: {
-    count: { type: 'string', default: '100' },
+    count: { type: 'string', default: '60' },
     seed: { type: 'string', default: '1' },
-    most: { type: 'string', default: '20' },
-    tests: { type: 'string' },
+    seconds: { type: 'string', default: '30' },
+    minutes: { type: 'string', default: '600' },
+    tests: { type: 'string', multiple: true },
   },
 });
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
-
-/** A run of a test file ends after so many seconds, as a failure: a change may make a loop endless. */
-const limitSeconds = 120;
+const begun = performance.now();
 
 /** A copy of the checkout, in which files are changed. */
 const copy = mkdtempSync(join(tmpdir(), 'baton-mutate-'));
@@ -36,70 +41,42 @@ for (const name of readdirSync(root).filter((one) => !['.git', 'node_modules', '
   cpSync(join(root, name), join(copy, name), { recursive: true, filter: (path) => !/node_modules|\.venv/.test(path) });
 symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
 
-/** Runs a test file; resolves with whether it passed. */
-async function passes(file: string, environment: Readonly<Record<string, string>> = {}): Promise<boolean> {
-  const env = { ...process.env, BATON_TEST_STORE: 'memory', NODE_COMPILE_CACHE: join(copy, '.cache'), ...environment };
-  const child: ChildProcess = spawn(process.execPath, [file], { cwd: copy, env, stdio: 'ignore' });
-  const late = setTimeout(() => child.kill('SIGKILL'), limitSeconds * 1000);
-  const [code] = (await once(child, 'close')) as [number | null];
-  clearTimeout(late);
-  return code === 0;
-}
+/** A process that runs tests; it starts again after one that hangs or that a change has spoilt. */
+class Runner {
+  #child: ChildProcess | undefined;
 
-interface Range {
-  readonly startOffset: number;
-  readonly endOffset: number;
-  readonly count: number;
-}
-
-/** What a test file executes of each source file: the ranges of its functions, outer ones first. */
-type Coverage = ReadonlyMap<string, readonly Range[]>;
-
-/** Runs a test file once, and returns what it executes and how long it takes; undefined if it does not pass as it is. */
-async function coverageOf(file: string): Promise<{ coverage: Coverage; ms: number } | undefined> {
-  const folder = join(copy, '.coverage');
-  mkdirSync(folder, { recursive: true });
-  const begun = performance.now();
-  const passed = await passes(file, { NODE_V8_COVERAGE: folder });
-  const ms = performance.now() - begun;
-  const coverage = new Map<string, Range[]>();
-  for (const name of readdirSync(folder)) {
-    const { result } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as {
-      result: { url: string; functions: { ranges: Range[] }[] }[];
-    };
-    for (const { url, functions } of result) {
-      const prefix = `${pathToFileURL(copy).href}/`;
-      if (url.startsWith(`${prefix}src/`))
-        coverage.set(
-          url.slice(prefix.length),
-          functions.flatMap(({ ranges }) => ranges),
-        );
-    }
+  /** The answer to a request; undefined if it takes longer than `limitMs` by the clock, or if the process ends. */
+  async ask(request: Request, limitMs: number): Promise<Reply | undefined> {
+    this.#child ??= this.#start();
+    const child = this.#child;
+    const reply = await new Promise<Reply | undefined>((resolve) => {
+      const late = setTimeout(resolve, limitMs, undefined);
+      const settle = (answer?: unknown) => {
+        clearTimeout(late);
+        child.removeAllListeners();
+        resolve(answer as Reply | undefined);
+      };
+      child.once('message', settle).once('exit', () => settle());
+      child.send(request);
+    });
+    if (reply === undefined) this.stop();
+    return reply;
   }
-  rmSync(folder, { recursive: true });
-  return passed ? { coverage, ms } : undefined;
-}
 
-/** Whether the innermost range at an offset was executed. */
-function isExecuted(ranges: readonly Range[], offset: number): boolean {
-  const around = ranges.filter(({ startOffset, endOffset }) => startOffset <= offset && offset < endOffset);
-  const sizeOf = ({ startOffset, endOffset }: Range) => endOffset - startOffset;
-  const innermost = around.reduce<Range | undefined>(
-    (one, other) => (one === undefined || sizeOf(other) < sizeOf(one) ? other : one),
-    undefined,
-  );
-  return innermost !== undefined && innermost.count > 0;
-}
+  stop(): void {
+    this.#child?.kill('SIGKILL');
+    this.#child = undefined;
+  }
 
-/** How many names two paths begin with in common, after `src/` and `test/`: a test file lies where its source does. */
-function nearness(source: string, test: string): number {
-  const [one, other] = [source, test].map((path) =>
-    path
-      .replace(/\.(test\.)?ts$/, '')
-      .split('/')
-      .slice(1),
-  ) as [string[], string[]];
-  return one.findIndex((name, index) => name !== other[index]) >>> 0;
+  #start(): ChildProcess {
+    return fork(join(copy, 'tools/mutate/worker.ts'), {
+      cwd: copy,
+      env: { ...process.env, BATON_TEST_STORE: 'memory', NODE_COMPILE_CACHE: join(copy, '.cache') },
+      execArgv: ['--import', join(copy, 'tools/mutate/switches.ts')],
+      serialization: 'advanced',
+      stdio: 'ignore',
+    });
+  }
 }
 
 /** Numbers from 0 to 1 by mulberry32, the same for a seed. */
@@ -113,48 +90,212 @@ function seeded(seed: number): () => number {
   };
 }
 
-const sources = positionals.flatMap((named) => globSync(named.endsWith('.ts') ? named : `${named}/**/*.ts`, { cwd: root })).sort();
-const random = seeded(Number(values.seed));
-const all = sources.flatMap((source) => {
-  const text = readFileSync(join(root, source), 'utf8');
-  return changesOf(text).map((change) => ({ source, text, change, order: random() }));
-});
-const chosen = all.sort((one, other) => one.order - other.order).slice(0, Number(values.count));
-const tests = [...new Set(sources.map((source) => `test/${source.split('/')[1]}`))]
-  .flatMap((folder) => globSync(`${values.tests ?? folder}/**/*.test.ts`, { cwd: root }))
-  .filter((file) => !startsPrograms(file));
-
-console.log(`${all.length} changes are possible; ${chosen.length} are made. Running ${tests.length} test files as they are ...`);
-const covered = new Map<string, { coverage: Coverage; ms: number }>();
-for (const test of tests) {
-  const found = await coverageOf(test);
-  if (found === undefined) console.log(`${test} does not pass in memory alone and is left out.`);
-  else covered.set(test, found);
+interface Chosen extends Change {
+  readonly id: number;
+  readonly area: string;
+  readonly source: string;
+  readonly line: number;
 }
 
 const lineOf = (text: string, offset: number) => text.slice(0, offset).split('\n').length;
 
-/** The test files that execute the place of a change, the nearest first, then the quickest. */
-const testsOf = (source: string, { start }: Change): string[] =>
-  [...covered]
-    .filter(([, { coverage }]) => isExecuted(coverage.get(source) ?? [], start))
-    .sort(([one, a], [other, b]) => nearness(source, other) - nearness(source, one) || a.ms - b.ms)
-    .map(([test]) => test)
-    .slice(0, Number(values.most));
+/** The changes to make in what an argument names, in the order in which they are made. */
+function chosenIn(area: string): Omit<Chosen, 'id'>[] {
+  const [named = '', line] = area.split(':');
+  const random = seeded(Number(values.seed));
+  const all = globSync(named.endsWith('.ts') ? named : `${named}/**/*.ts`, { cwd: root })
+    .sort()
+    .flatMap((source) => {
+      const text = readFileSync(join(root, source), 'utf8');
+      return changesOf(text).map((change) => ({ ...change, area, source, line: lineOf(text, change.at), order: random() }));
+    });
+  if (line !== undefined) return all.filter((change) => change.line === Number(line));
+  console.log(`${area}: ${all.length} changes are possible.`);
+  return all.sort((one, other) => one.order - other.order).slice(0, Number(values.count));
+}
 
-let found = 0;
-for (const { source, text, change } of chosen) {
-  writeFileSync(join(copy, source), text.slice(0, change.start) + change.text + text.slice(change.end));
-  let by: string | undefined;
-  for (const test of testsOf(source, change)) {
-    if (await passes(test)) continue;
-    by = test;
-    break;
+const perArea = positionals.map(chosenIn);
+/** One of each area in turn, so that a run that ends early has made as many in each. */
+const chosen: Chosen[] = Array.from({ length: Math.max(...perArea.map(({ length }) => length)) }, (_, index) =>
+  perArea.flatMap((changes) => changes[index] ?? []),
+)
+  .flat()
+  .map((change, index) => ({ ...change, id: index + 1 }));
+
+for (const [source, changes] of Map.groupBy(chosen, (change) => change.source)) {
+  const path = join(copy, source);
+  writeFileSync(path, withSwitches(readFileSync(path, 'utf8'), changes));
+}
+
+/** A test that passes as the code is. */
+interface Known {
+  readonly file: string;
+  readonly index: number;
+  readonly title: string;
+  /** Its processor time, and the time that it took by the clock. */
+  readonly ms: number;
+  readonly clockMs: number;
+  readonly reached: ReadonlySet<number>;
+  readonly runner: Runner;
+}
+
+const folders = values.tests ?? [...new Set(chosen.map(({ source }) => `test/${source.split('/')[1]}`))];
+const files = folders
+  .flatMap((folder) => globSync(folder.endsWith('.ts') ? folder : `${folder}/**/*.test.ts`, { cwd: root }))
+  .filter((file) => !runsAlone(join(root, file)));
+
+/** A test may take as long as it did, many times over: the machine has other work. */
+const limitOf = ({ clockMs }: Known) => 15_000 + 10 * clockMs;
+
+const tests: Known[] = [];
+/** The changes whose places are reached while modules are loaded. */
+const atStart = new Set<number>();
+
+/** Runs each test of some files once. */
+async function runOnce(of: readonly string[]): Promise<void> {
+  const runner = new Runner();
+  for (const file of of) {
+    const { titles = [], reached = [] } = (await runner.ask({ change: 0, file }, 120_000)) ?? {};
+    for (const id of reached) atStart.add(id);
+    for (const [index, title] of titles.entries()) {
+      const started = performance.now();
+      const reply = await runner.ask({ change: 0, file, index }, 120_000);
+      const clockMs = performance.now() - started;
+      if (reply === undefined || reply.error !== undefined)
+        console.log(`Left out, as it fails by itself: ${file} ${title}: ${reply?.error ?? 'hangs'}`);
+      else tests.push({ file, index, title, ms: reply.ms, clockMs, reached: new Set(reply.reached), runner });
+    }
   }
-  writeFileSync(join(copy, source), text);
-  if (by !== undefined) found += 1;
-  const line = text.split('\n')[lineOf(text, change.start) - 1]!.trim();
-  console.log(`${by === undefined ? 'SURVIVES' : 'found   '} ${source}:${lineOf(text, change.start)} ${change.kind}: ${line}`);
+}
+
+console.log(`Running the tests of ${files.length} files as they are ...`);
+await runOnce(files.filter((file) => !replacesParts(join(root, file))));
+await runOnce(files.filter((file) => replacesParts(join(root, file))));
+const totalMs = tests.reduce((sum, { ms }) => sum + ms, 0);
+console.log(`${tests.length} tests took ${(totalMs / 1000).toFixed(0)} s of processor time.`);
+
+/** How near a test file lies to a source: by its folders, and by the words that their names have in common. */
+function nearness(source: string, file: string): number {
+  const words = (path: string) =>
+    basename(path)
+      .replace(/\..*$/, '')
+      .split('-')
+      .map((word) => word.replace(/s$/, ''));
+  const common = words(source).filter((word) => words(file).includes(word)).length;
+  return common + (file.split('/')[2] === source.split('/')[2] ? 1 : 0);
+}
+
+/** The tests in the order in which they look for a change. */
+const ordered = (of: readonly Known[], { source }: Chosen): Known[] =>
+  of.toSorted((one, other) => nearness(source, other.file) - nearness(source, one.file) || one.ms - other.ms);
+
+/** Whether a test passes without any change in the process as it is. */
+async function passes(test: Known): Promise<boolean> {
+  const { file, index, runner } = test;
+  const reply = await runner.ask({ file, index, change: 0 }, limitOf(test));
+  return reply !== undefined && reply.error === undefined;
+}
+
+/** What a test says of a change: that it fails, with its error; or whether it reached the place. */
+async function verdict(test: Known, change: Chosen): Promise<{ error?: string; reached: boolean; ms: number }> {
+  const { file, index, runner } = test;
+  const request = { file, index, change: change.id };
+  const reply = await runner.ask(request, limitOf(test));
+  if (reply === undefined) return { error: 'hangs or ends the process', reached: true, ms: 0 };
+  const { error, ms } = reply;
+  const reached = reply.reached.includes(change.id);
+  if (error === undefined) return { reached, ms };
+  if (await passes(test)) return { error, reached, ms };
+  // What failed may be what an earlier change has left behind, or a test that can't be repeated.
+  runner.stop();
+  const again = await runner.ask(request, limitOf(test));
+  runner.stop();
+  return again !== undefined && again.error === undefined ? { reached, ms } : { error: again?.error ?? 'hangs', reached: true, ms };
+}
+
+interface Finding {
+  readonly by?: Known;
+  readonly error?: string;
+  readonly note?: string;
+}
+
+/** Looks for a change in running processes. */
+async function findRunning(change: Chosen, reaching: readonly Known[], budgetMs: number): Promise<Finding & { wasReached: boolean }> {
+  let used = 0;
+  let wasReached = false;
+  for (const [count, test] of reaching.entries()) {
+    if (used > budgetMs) return { note: `${count} of ${reaching.length} tests`, wasReached };
+    const { error, reached, ms } = await verdict(test, change);
+    used += ms;
+    wasReached ||= reached;
+    if (error !== undefined) return { by: test, error, wasReached };
+  }
+  return { note: `${reaching.length} tests`, wasReached };
+}
+
+/** Looks for a change in processes that start with it. */
+async function findStarting(change: Chosen, candidates: readonly Known[], budgetMs: number): Promise<Finding> {
+  let used = 0;
+  const runner = new Runner();
+  const loaded = new Set<string>();
+  const { id } = change;
+  for (const [count, test] of candidates.entries()) {
+    const { file, index } = test;
+    if (used > budgetMs) {
+      runner.stop();
+      return { note: `at the start, ${count} of ${candidates.length} tests` };
+    }
+    if (!loaded.has(file)) {
+      loaded.add(file);
+      const reply = await runner.ask({ file, change: id }, limitOf(test));
+      used += reply?.ms ?? 0;
+      if (reply?.titles === undefined) {
+        runner.stop();
+        return { by: test, error: reply?.error ?? 'hangs or ends the process' };
+      }
+    }
+    const reply = await runner.ask({ file, index, change: id }, limitOf(test));
+    used += reply?.ms ?? 0;
+    if (reply !== undefined && reply.error === undefined) continue;
+    runner.stop();
+    const asIs = await runner.ask({ file, index, change: 0 }, limitOf(test));
+    runner.stop();
+    loaded.clear();
+    if (asIs !== undefined && asIs.error === undefined) return { by: test, error: reply?.error ?? 'hangs or ends the process' };
+  }
+  runner.stop();
+  return { note: `at the start, ${candidates.length} tests` };
+}
+
+/** Looks for a change. */
+async function find(change: Chosen): Promise<Finding> {
+  const budgetMs = 1000 * Number(values.seconds);
+  const reaching = ordered(
+    tests.filter(({ reached }) => reached.has(change.id)),
+    change,
+  );
+  const running = await findRunning(change, reaching, budgetMs);
+  if (running.by !== undefined || running.wasReached || (reaching.length === 0 && !atStart.has(change.id))) return running;
+  const [nearest] = reaching;
+  const others = ordered(
+    tests.filter((test) => test !== nearest),
+    change,
+  );
+  return findStarting(change, nearest === undefined ? others : [nearest, ...others], budgetMs);
+}
+
+const counts = new Map(positionals.map((area) => [area, { made: 0, found: 0 }]));
+for (const change of chosen) {
+  if (performance.now() - begun > 60_000 * Number(values.minutes)) break;
+  const { by, error, note } = await find(change);
+  const count = counts.get(change.area)!;
+  count.made += 1;
+  if (by !== undefined) count.found += 1;
+  const line = readFileSync(join(root, change.source), 'utf8').split('\n')[change.line - 1]!.trim();
+  const result = by === undefined ? `(${note})` : `\n    ${by.file}: ${by.title}: ${error?.split('\n')[0]}`;
+  console.log(`${by === undefined ? 'SURVIVES' : 'found   '} ${change.source}:${change.line} ${change.kind}: ${line} ${result}`);
 }
 rmSync(copy, { recursive: true });
-console.log(`${found} of ${chosen.length} changes were found: ${((100 * found) / chosen.length).toFixed(1)} %.`);
+for (const [area, { made, found }] of counts)
+  console.log(`${area}: ${found} of ${made} changes were found: ${((100 * found) / made).toFixed(1)} %.`);
+process.exit();
