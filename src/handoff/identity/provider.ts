@@ -41,8 +41,8 @@ export interface SignedIn {
 interface LoggedOut {
   readonly subject: string | undefined;
   readonly providerSession: string | undefined;
-  /** A later session of the subject has nothing to do with the token, even if it is sent again. */
-  readonly begunBefore: Date;
+  /** The provider's id of the token (`jti`). */
+  readonly tokenId: string;
 }
 
 /** The algorithms of signatures: those with a public key (RFC 9068, section 2.1; RFC 8725, section 3.2). */
@@ -268,10 +268,9 @@ export class Provider {
     const events = payload.events as Record<string, unknown> | undefined;
     if (typeof events !== 'object' || events === null || typeof events[logoutEvent] !== 'object') return undefined;
     if (payload.nonce !== undefined || typeof payload.jti !== 'string' || typeof payload.iat !== 'number') return undefined;
-    const { sub: subject, sid } = payload;
+    const { sub: subject, sid, jti: tokenId } = payload;
     const providerSession = typeof sid === 'string' ? sid : undefined;
-    const begunBefore = new Date((payload.iat + toleranceSeconds) * 1000);
-    return subject === undefined && providerSession === undefined ? undefined : { subject, providerSession, begunBefore };
+    return subject === undefined && providerSession === undefined ? undefined : { subject, providerSession, tokenId };
   }
 
   async #verify(token: string): Promise<{ payload: JWTPayload; type: string | undefined } | undefined> {

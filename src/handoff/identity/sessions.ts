@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 
 import type { Clock } from '../../kit/clock.ts';
 import { notFound, ServiceError } from '../../kit/errors.ts';
@@ -61,6 +62,9 @@ const unaskedMs = 60 * minuteMs;
 /** How often it is noted that a session is in use, in milliseconds. */
 const seenEveryMs = minuteMs;
 
+/** How many logout tokens are remembered. */
+const maxReceived = 1000;
+
 /** The random bytes of a session's token. */
 const tokenBytes = 32;
 
@@ -74,6 +78,8 @@ const refused = (sentence: string) => new ServiceError('FORBIDDEN', sentence);
 export class Sessions {
   readonly #parts: SessionDependencies;
   readonly #checking = new Map<string, Promise<boolean>>();
+  /** When logout tokens came for the first time, by their ids: one that is sent again has nothing to do with later sessions. */
+  readonly #received = new LRUCache<string, Date>({ max: maxReceived });
 
   constructor(parts: SessionDependencies) {
     this.#parts = parts;
@@ -296,10 +302,13 @@ export class Sessions {
 
   /** Ends the sessions that a logout token names; false: it is none. */
   async endByProvider(logoutToken: string): Promise<boolean> {
-    const { provider, store } = this.#parts;
+    const { provider, store, clock } = this.#parts;
     const named = await provider.loggedOut(logoutToken);
     if (named === undefined) return false;
-    const { subject, providerSession, begunBefore } = named;
+    const { subject, providerSession, tokenId } = named;
+    // By our clock: that of the provider may be behind, and the session just begun.
+    const begunBefore = this.#received.get(tokenId) ?? clock();
+    this.#received.set(tokenId, begunBefore);
     const by = providerSession === undefined ? { subject: subject!, begunBefore } : { provider_session: providerSession };
     const open = await store.sessions.ofProvider(provider.issuer, by);
     for (const [tenant, own] of Map.groupBy(open, (session) => session.tenant))
