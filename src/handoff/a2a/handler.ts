@@ -38,6 +38,12 @@ const maxPage = 100;
 /** The most characters of the packets of a page, which is printed in one go. */
 const maxRead = 4 * 1024 * 1024;
 
+/** When a refused request may be repeated, as details of an error have it. */
+const waitOf = ({ headers }: ServiceError): { retryAfter?: string } => {
+  const retryAfter = headers['Retry-After'];
+  return retryAfter === undefined ? {} : { retryAfter };
+};
+
 /** Makes the handler of A2A's methods. Each calls operations of the API. */
 export function createA2aHandler({ refusalOf }: { refusalOf: (error: unknown) => ServiceError }): A2ARequestHandler {
   /** Calls operations, and turns a refusal of the API into the error of A2A with the same sentence. */
@@ -46,7 +52,8 @@ export function createA2aHandler({ refusalOf }: { refusalOf: (error: unknown) =>
       return await work();
     } catch (error) {
       if (error instanceof A2AError) throw error;
-      const { code, message, faults } = refusalOf(error);
+      const refusal = refusalOf(error);
+      const { code, message, faults } = refusal;
       if (code === 'NOT_FOUND') throw new TaskNotFoundError(message);
       if (code === 'CONTRACT_VIOLATION')
         throw new RequestMalformedError({
@@ -55,7 +62,7 @@ export function createA2aHandler({ refusalOf }: { refusalOf: (error: unknown) =>
         });
       if (code === 'VALIDATION_ERROR' || code === 'PAYLOAD_TOO_LARGE') throw new RequestMalformedError(message);
       if (code === 'SERVER_ERROR' || code === 'SERVICE_UNAVAILABLE' || code === 'RATE_LIMITED')
-        throw new A2AError({ message, metadata: { code } });
+        throw new A2AError({ message, metadata: { code, ...waitOf(refusal) } });
       throw new UnsupportedOperationError({ message, metadata: { code } });
     }
   }

@@ -6,7 +6,7 @@ import { beginningOf } from '../../kit/wording.ts';
 import { a2aRestRoutes } from '../model/a2a.ts';
 import { type Address, cardOf, protocolVersion } from './card.ts';
 import { createA2aHandler, sessionKey } from './handler.ts';
-import { type Binding, writers } from './rest.ts';
+import { type Binding, type Written, writers } from './rest.ts';
 import type { A2aSession } from './session.ts';
 
 /** A request to the endpoint, after admission. */
@@ -25,8 +25,8 @@ export interface StreamedResponse {
   readonly tail: string;
 }
 
-/** The body of an answer and its HTTP status, or the responses of a stream. */
-type A2aAnswer = { readonly status: number; readonly body: unknown } | { readonly responses: AsyncGenerator<StreamedResponse, void> };
+/** An answer, or the responses of a stream. */
+type A2aAnswer = Written | { readonly responses: AsyncGenerator<StreamedResponse, void> };
 
 export interface A2aEndpoint {
   /** The public agent card. */

@@ -1,8 +1,8 @@
 interface JsonRpcError {
   readonly code: number;
   readonly message: string;
-  /** Details in the sense of AIP-193; the first has the code of a refusal of the API. */
-  readonly data?: readonly { readonly metadata?: { readonly code?: string } }[];
+  /** Details in the sense of AIP-193; the first has the code of a refusal of the API, and the seconds until a repeat may succeed. */
+  readonly data?: readonly { readonly metadata?: { readonly code?: string; readonly retryAfter?: string } }[];
 }
 
 /** How requests and answers of A2A are written. */
@@ -26,14 +26,23 @@ const statusOfRefusal: Readonly<Record<string, readonly [number, string]>> = {
   SERVICE_UNAVAILABLE: [503, 'UNAVAILABLE'],
 };
 
-/** The HTTP status and the body of a response of JSON-RPC in each binding. Errors of HTTP+JSON have the form of AIP-193. */
-export const writers: Readonly<Record<Binding, (response: object) => { status: number; body: unknown }>> = {
+/** An answer of HTTP. */
+export interface Written {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+/** A response of JSON-RPC as an answer of HTTP in each binding. Errors of HTTP+JSON have the form of AIP-193. */
+export const writers: Readonly<Record<Binding, (response: object) => Written>> = {
   JSONRPC: (body) => ({ status: 200, body }),
   'HTTP+JSON'(response) {
     const { result, error } = response as { result?: unknown; error?: JsonRpcError };
     if (error === undefined) return { status: 200, body: result ?? {} };
     const { code, message, data: details = [] } = error;
-    const [status, name] = statusOfRefusal[details[0]?.metadata?.code ?? ''] ?? statusOfError[code] ?? [500, 'INTERNAL'];
-    return { status, body: { error: { code: status, status: name, message, details } } };
+    const { code: refusal = '', retryAfter } = details[0]?.metadata ?? {};
+    const [status, name] = statusOfRefusal[refusal] ?? statusOfError[code] ?? [500, 'INTERNAL'];
+    const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
+    return { status, headers, body: { error: { code: status, status: name, message, details } } };
   },
 };

@@ -79,13 +79,18 @@ function questionMessage(packet: Packet, contextId: string): Message | undefined
     text: question.question,
   });
   const { question: _, required: __, reason, action, ...fields } = question;
-  const { edited } = asked;
+  const { edited, verified_only } = asked;
   // With the arguments as they would be approved now.
   const shown =
     action === undefined || edited === undefined
       ? action
       : { ...action, arguments: edited.arguments, arguments_digest: edited.arguments_digest };
-  const data = { ...(shown === undefined ? {} : { action: shown }), ...(reason === '' ? {} : { reason }), ...fields };
+  const data = {
+    ...(shown === undefined ? {} : { action: shown }),
+    ...(reason === '' ? {} : { reason }),
+    ...fields,
+    ...(verified_only === undefined ? {} : { verified_only }),
+  };
   return Object.keys(data).length === 0 ? said : { ...said, parts: [...said.parts, dataPart(data)] };
 }
 

@@ -16,7 +16,7 @@ const decisionFlags: readonly Flag[] = [
     choices: ['approve', 'edit', 'reject', 'respond'],
     required: true,
   },
-  { flags: '--by, --responded-by <name>', text: 'the person who decides', required: true },
+  { flags: '--by, --responded-by <name>', text: 'the person who decides (default: the responder of the key)' },
   { flags: '--arguments <json>', text: 'with edit: the whole arguments, as a JSON object', parse: objectIn },
   { flags: '--message <text>', text: 'with reject or respond: what to say to the agent' },
   { flags: '--notes <text>', text: 'additional remarks' },

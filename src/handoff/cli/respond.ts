@@ -1,4 +1,4 @@
-import { offeredBy } from '../model/offered.ts';
+import { offeredBy, onlyVerified, takesOnlyVerified } from '../model/offered.ts';
 import { choicesOf } from '../model/options.ts';
 import type { Packet, RespondRequest } from '../model/packet.ts';
 import { askedStatus } from '../rules/packet-life.ts';
@@ -71,6 +71,7 @@ function questionLines({ status, hitl, context, actions, decisions }: Packet) {
   ];
   const choices = options.map(({ label }, index) => `  ${index + 1}  ${oneLine(label)}`);
   // All that the question is about is shown: it is what the digest covers.
-  const lines = [...about, oneLine(hitl.question), ...why, ...called, ...choices];
+  const needed = takesOnlyVerified(hitl) ? [onlyVerified] : [];
+  const lines = [...about, oneLine(hitl.question), ...why, ...called, ...needed, ...choices];
   return { lines, options, digest: hitl.digest };
 }

@@ -128,7 +128,8 @@ export function mountA2a({
     try {
       const answered = await endpoint.answer({ version: typeof version === 'string' ? version : undefined, body, session }, binding);
       if ('responses' in answered) return streamOf(answered.responses, { listening, turns, failed, owner: caller.tenant_number }, gone);
-      return new HttpResponse<never>({ status: answered.status, body: new JsonText(JSON.stringify(answered.body)) });
+      const { status, headers: further, body: answer } = answered;
+      return new HttpResponse<never>({ status, headers: further ?? {}, body: new JsonText(JSON.stringify(answer)) });
     } finally {
       answers.release(caller.tenant_id, held);
     }

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { beginningOf } from '../../kit/wording.ts';
 
 import { askerName } from '../model/asker.ts';
+import { onlyVerified, takesOnlyVerified } from '../model/offered.ts';
 import { choicesOf } from '../model/options.ts';
 import { escapeHtml } from '../rules/html.ts';
 import { isQuick, type MarkdownElement, type MarkdownNode, markdownOf } from '../rules/markdown.ts';
@@ -210,6 +211,10 @@ export function leavesOut(packet: AskingPacket): boolean {
 
 const restIsLeftOut = `<p class="problem">Part of the text is not shown here. <a href="?whole=1">Show all of it</a> before you answer; an answer without it is recorded as given on a part of the text.</p>`;
 
+const nameIsTyped = `<p class="problem">${onlyVerified} This link is none of these, so an answer by it will be refused. Ask the person who sent it for another one.</p>`;
+
+type OpenLink = OpenedLink & { status: 'open' };
+
 interface QuestionPageOptions {
   readonly problem?: string;
   readonly entered?: Entered;
@@ -221,7 +226,7 @@ interface QuestionPageOptions {
 
 /** The page that asks the question of an open link: the beginning of long texts, or all of them. */
 export function questionPage(
-  { link, packet, digest, readAt }: OpenedLink & { status: 'open' },
+  { link, packet, digest, readAt }: OpenLink,
   { problem, entered = {}, reader, isWhole = false, mayLetStand = false }: QuestionPageOptions = {},
 ): string {
   const { hitl } = packet;
@@ -232,7 +237,7 @@ export function questionPage(
   const seen = `<input type="hidden" name="digest" value="${digest}">${isWhole ? '<input type="hidden" name="whole" value="1">' : ''}`;
   // What the page leaves out is said beside the buttons, and an answer by any of them is marked.
   const fields = answerFields(packet, entered, extract, mayLetStand);
-  const form = `<form class="card" method="post" action="?" autocomplete="off"><button type="submit" disabled hidden></button>${seen}${reader === undefined ? nameField(link.responder, entered) : readerFields(reader)}${extract.isCut ? restIsLeftOut : ''}${fields}</form>`;
+  const form = `<form class="card" method="post" action="?" autocomplete="off"><button type="submit" disabled hidden></button>${seen}${reader === undefined ? nameField(link, entered) : readerFields(reader)}${reader === undefined && link.verified !== 1 && takesOnlyVerified(hitl) ? nameIsTyped : ''}${extract.isCut ? restIsLeftOut : ''}${fields}</form>`;
   return documentOf(
     beginningOf(hitl.question, 100),
     `<article><div class="card">${warning}${asked}<h1 dir="auto">${escapeHtml(question.start)}</h1>${question.rest}${reason}${actionOf(packet)}</div>${about}${form}${messages}</article><footer>This page answers this one question and shows nothing else. Packet ${packet.id}.</footer>`,
@@ -252,7 +257,7 @@ function until(linkEnd: string, questionEnd: string | null, now: Date): string {
 const readerFields = ({ name, proof }: ShownReader): string =>
   `<input type="hidden" name="proof" value="${proof}"><p class="muted">You answer as <bdi>${escapeHtml(name)}</bdi>.</p>`;
 
-function nameField(responder: string | null, { name = '' }: Entered): string {
+function nameField({ responder }: OpenLink['link'], { name = '' }: Entered): string {
   if (responder !== null) return '';
   return `<label>Your name<input name="name" required maxlength="1024" value="${escapeHtml(name)}"></label>`;
 }

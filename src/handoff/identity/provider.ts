@@ -62,7 +62,7 @@ const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 
 /** The provider does not answer, or not as it should. */
 export function providerUnavailable(cause?: unknown): ServiceError {
-  const headers = { 'retry-after': '5' };
+  const headers = { 'Retry-After': '5' };
   const error = new ServiceError('SERVICE_UNAVAILABLE', 'The identity provider does not answer. Try again in a moment.', { headers });
   if (cause !== undefined) error.cause = cause;
   return error;

@@ -89,6 +89,12 @@ export const Asked = Type.Object({
       RememberLimits.properties,
     ),
   ),
+  verified_only: Type.Optional(
+    Type.Boolean({
+      description:
+        "True while a policy asks, also where it asks anybody: only a verified name counts that is not the asker's, and no token. Otherwise left out; `require_verified` then says whether a verified name is needed.",
+    }),
+  ),
   shadow: Type.Optional(Type.Array(ShadowVerdict, { description: 'What policies would have decided that are only tried.' })),
 });
 
@@ -171,6 +177,7 @@ export const Hitl = Type.Object({
   approvals: asked.approvals,
   step: asked.step,
   remember: asked.remember,
+  verified_only: asked.verified_only,
   shadow: asked.shadow,
   edited: asked.edited,
   decision: answer.decision,

@@ -258,7 +258,7 @@ export function advanced(pending: Pending, open: OpenCase, events: readonly Pack
 }
 
 /** What the service set, without what only an open question has. */
-export const closed = ({ remember: _, ...asked }: Asked): Asked => ({ ...asked, step: null });
+export const closed = ({ remember: _, verified_only: __, ...asked }: Asked): Asked => ({ ...asked, step: null });
 
 /** The question with the approvals that standing approvals have given: each counts as a use of one. */
 function withGranted(
@@ -285,8 +285,12 @@ function stillOpen(
   { step, of, count, given, from, escalated, look_at }: Progress & { readonly outcome: 'open' },
   events: readonly PacketEvent[],
 ): Considered {
-  const { remember } = open;
-  const asked: Asked = { ...closed(before), ...(remember === null || remember === undefined ? {} : { remember }) };
+  const { remember, policy } = open;
+  const asked: Asked = {
+    ...closed(before),
+    ...(remember === null || remember === undefined ? {} : { remember }),
+    ...(policy === null ? {} : { verified_only: true }),
+  };
   if (from === null) return { asked, open, decision: null, events };
   const shown: ShownStep = { index: step + 1, of, count, given, from: [...from], changes_at: look_at };
   const [announcedStep, announced] = open.announced;

@@ -1,8 +1,8 @@
 import type { Brief, BriefSection, Omission } from '../model/brief.ts';
-import type { Question } from '../model/hitl.ts';
+import { onlyVerified, takesOnlyVerified } from '../model/offered.ts';
 import type { Packet } from '../model/packet.ts';
 import { shownName } from './answered-by.ts';
-import { questionAtChange } from './question-state.ts';
+import { type LatestQuestion, questionAtChange } from './question-state.ts';
 
 /** A part of a packet before it is cut. */
 interface Part {
@@ -148,7 +148,7 @@ function mainParts(packet: Packet): Part[] {
   const answer = latest.state === 'answered' ? latest.answer : null;
   return [
     part('summary', [context.summary]),
-    part('question', latest.state === 'none' || answer !== null ? [] : [questionText(latest.question)]),
+    part('question', latest.state === 'none' || answer !== null ? [] : [questionText(latest)]),
     part(
       'answer',
       latest.state !== 'answered'
@@ -184,12 +184,14 @@ function backgroundParts({ id, context }: Packet): Part[] {
   ];
 }
 
-function questionText({ question, reason, options = [] }: Question): string {
+function questionText(latest: Exclude<LatestQuestion, { state: 'none' }>): string {
+  const { question, reason, options = [] } = latest.question;
   const choices =
     options.length === 0
       ? ''
       : `\nOptions: ${options.map((option) => (typeof option === 'string' ? option : JSON.stringify(option))).join(' | ')}`;
-  return `${question}${reason ? `\nReason: ${reason}` : ''}${choices}`;
+  const needed = takesOnlyVerified({ ...latest.question, ...('asked' in latest ? latest.asked : {}) }) ? `\n${onlyVerified}` : '';
+  return `${question}${reason ? `\nReason: ${reason}` : ''}${choices}${needed}`;
 }
 
 const oneLine = (text: string) => text.replace(/\s+/g, ' ').trim();

@@ -45,6 +45,7 @@ const askedFields: Record<keyof Asked, true> = {
   approvals: true,
   step: true,
   remember: true,
+  verified_only: true,
   shadow: true,
   edited: true,
 };

@@ -272,6 +272,25 @@ export function inboxTests(on: TestConsole): void {
     assert.equal((await on.call(agent, 'POST', '/approvals', { agent: { id: 'refunds' }, action })).status, 'awaiting_human');
   });
 
+  test('where only verified names count, a key without a person is told before it answers [H429]', async (t) => {
+    const { id: tenant_id } = await newTenant(on.service, { tier: 'business' });
+    const make = async (rights: object) => (await on.call(adminKey, 'POST', '/keys', { name: 'k', tenant_id, ...rights })).key as string;
+    const agent = await make({ scopes: ['read', 'work'], agents: ['refunds'] });
+    const manager = await make({});
+    await on.call(manager, 'PUT', '/policies/refunds', { match: { tools: ['refund'] }, rules: [{ then: { ask: [{ from: ['dana'] }] } }] });
+    const told = 'An answer with this key will be refused.';
+    const ask = (call_id: string, tool: string) =>
+      on.call(agent, 'POST', '/approvals', { agent: { id: 'refunds' }, action: { tool, title: call_id, call_id } });
+    await ask('By policy', 'refund');
+    const nameless = await on.signIn(t, '/inbox', await make({ scopes: ['read', 'respond'] }));
+    await nameless.page.getByRole('heading', { name: 'By policy' }).waitFor();
+    await nameless.page.getByText(told).waitFor();
+    await assertAccessible(nameless.page);
+    const dana = await on.signIn(t, '/inbox', await make({ scopes: ['read', 'respond'], responder: 'dana' }));
+    await button(dana.page, 'Choose a decision').waitFor();
+    assert.equal(await dana.page.getByText(told).count(), 0);
+  });
+
   test('j and k move between questions, oldest first; ? shows the keys; a dangerous option is asked once more; Enter opens the packet', async (t) => {
     const { key } = await newTenant(on.service, { tier: 'business' });
     const ids = [];

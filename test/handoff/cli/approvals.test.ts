@@ -47,8 +47,12 @@ test('an action is asked about, listed and decided, and policies, groups and del
   const given = ['--arguments', '{"amount": 3}', '--by', 'dana'];
   const edited = await succeedAs(dana, 'approvals', 'decide', await askFor('e'), '--decision', 'edit', ...given, '--format', 'json');
   assert.deepEqual(JSON.parse(edited).hitl.decision.arguments, { amount: 3 });
-  const standing = ['--decision', 'approve', '--by', 'dana', '--remember', 'tool', '--seconds', '60'];
+  // By whom is known by the key.
+  const standing = ['--decision', 'approve', '--remember', 'tool', '--seconds', '60'];
   await succeedAs(dana, 'approvals', 'decide', await askFor('s', '--arguments', '{"amount": 1}'), ...standing);
+  const nameless = as(await keyOf({ scopes: ['read', 'respond'] }));
+  const byNobody = ['approvals', 'decide', await askFor('n'), '--decision', 'approve'];
+  refused(await bench.run(byNobody, nameless), 1, /responded_by/);
   const row = await succeed('standing', 'list');
   assert.match(row, /dana +a +pay/);
   await succeedAs(dana, 'standing', 'remove', /[0-9a-f-]{36}/.exec(row)![0]);

@@ -455,8 +455,15 @@ for (const store of stores) {
       const { key } = await newTenant(service, { tier: 'free' });
       assert.equal((await a2a(service, 'GetTask', { id: unknownId }, { key: 'wrong' })).status, 401);
       const { id } = await newTask(service, { key });
-      assert.match((await a2a(service, 'SendMessage', messageOf('Again'), { key })).text, /RATE_LIMITED/);
-      for (let call = 2; call < 5; call += 1) assert.equal((await a2a(service, 'GetTask', { id }, { key })).status, 200);
+      const overRpc = await a2a(service, 'SendMessage', messageOf('Again'), { key });
+      assert.match(overRpc.body.error.data[0].metadata.retryAfter, /^[1-9]\d*$/, overRpc.text);
+      const headers = { 'a2a-version': '1.0' };
+      for (const path of ['send', 'stream']) {
+        const spent = await service.call('POST', `//a2a/message:${path}`, { key, headers, body: messageOf('Again') });
+        assert.deepEqual([spent.status, spent.body.error.details[0].metadata.code], [429, 'RATE_LIMITED'], spent.text);
+        assert.equal(spent.headers['retry-after'], spent.body.error.details[0].metadata.retryAfter);
+      }
+      assert.equal((await a2a(service, 'GetTask', { id }, { key })).status, 200);
       assert.equal((await a2a(service, 'GetTask', { id }, { key })).status, 429);
       const reader = (await service.call('POST', '/keys', { body: { name: 'reader', scopes: ['read'] } })).body.key;
       const refused = await a2a(service, 'SendMessage', messageOf('No'), { key: reader });

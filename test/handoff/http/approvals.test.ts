@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { describe, test } from 'node:test';
 
 import { a2a } from '../../support/a2a.ts';
-import { historyOf } from '../../support/life.ts';
+import { historyOf, packetIn, question } from '../../support/life.ts';
 import { callTool, mcpRequest, messagesOf } from '../../support/mcp.ts';
 import { type CallOptions, createPacket, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
@@ -415,6 +415,40 @@ for (const store of stores) {
         body.hitl.decision.by.map(({ name }: { name: string }) => name),
         ['sam'],
       );
+    });
+
+    test('that only verified names count is said on every way before anybody answers, also where a policy asks anybody [H429]', async () => {
+      const service = await shareService(store);
+      const { agent, of } = await keysOf(service, ['dana']);
+      const told = /Only a verified name counts/;
+      const { body: nameless } = await service.call('POST', '/keys', { body: { name: 'nameless', scopes: ['respond'] } });
+      const pageOf = async (id: string, key = nameless.key) => {
+        const { body: link, text } = await service.call('POST', `/packets/${id}/answer-links`, { body: {}, key });
+        assert.ok(link.url, text);
+        return (await service.call('GET', `/${new URL(link.url).pathname}`, { key: null })).text;
+      };
+      /** What each way says of the question: the API, the briefing, MCP, A2A, and a page whose name is typed. */
+      const ways = async (id: string) => [
+        (await service.call('GET', `/packets/${id}`)).body.hitl.verified_only,
+        told.test((await service.call('GET', `/packets/${id}/brief`)).text),
+        (await callTool(service, 'get_packet', { packet_id: id })).structuredContent.hitl.verified_only,
+        (await a2a(service, 'GetTask', { id })).body.result.status.message.parts[1]?.data.verified_only,
+        told.test(await pageOf(id)),
+      ];
+      const free = await asked(service, agent, { call_id: 'free' });
+      assert.deepEqual(await ways(free.id), [undefined, false, undefined, undefined, false], 'without a policy');
+      await put(service, '/policies/refunds', { rules: [{ when: { properties: { x: true }, required: ['x'] }, then: { approve: 'x' } }] });
+      const { id, hitl } = await asked(service, agent);
+      assert.equal(hitl.step, null, 'anybody is asked');
+      assert.deepEqual(await ways(id), [true, true, true, true, true]);
+      assert.doesNotMatch(await pageOf(id, of.dana), told, 'a link for a person');
+      const { body: done } = await decide(service, id, { decision: 'approve' }, { key: of.dana! });
+      assert.deepEqual([done.hitl.response, done.hitl.verified_only], ['approve', undefined], 'not when it is answered');
+      assert.equal((await service.call('DELETE', '/policies/refunds')).status, 204);
+      const later = await asked(service, agent, { call_id: 'later' });
+      assert.deepEqual(await ways(later.id), [undefined, false, undefined, undefined, false], 'no policy again');
+      const own = await packetIn(service, 'awaiting_human', { hitl: { ...question, require_verified: true } });
+      assert.deepEqual(await ways(own.id), [undefined, true, undefined, undefined, true], 'a question that needs it says so itself');
     });
 
     test('a policy approves, rejects, or asks its steps, and its name is in the history [H559, H561, H564]', async () => {

@@ -488,9 +488,16 @@ describe('A session', () => {
       const { service, issuer, clock } = await start(t, { store });
       const now = () => Math.floor(clock.read().getTime() / 1000);
       const event = 'http://schemas.openid.net/event/backchannel-logout';
-      let sent = 0;
       const logout = async (claims: object = {}) => {
-        const usual = { iss: issuer.issuer, aud: 'baton', iat: now(), exp: now() + 120, jti: `j${(sent += 1)}`, events: { [event]: {} }, sid: dana.sid };
+        const usual = {
+          iss: issuer.issuer,
+          aud: 'baton',
+          iat: now(),
+          exp: now() + 120,
+          jti: crypto.randomUUID(),
+          events: { [event]: {} },
+          sid: dana.sid,
+        };
         const token = await issuer.sign({ ...usual, ...claims } as never, { typ: 'logout+jwt' });
         const headers = { 'content-type': 'application/x-www-form-urlencoded' };
         return service.call('POST', '//sign-in/back-channel-logout', {

@@ -12,6 +12,7 @@ import { toast } from '../../../kit/web/components/toasts.tsx';
 import { defaultTexts, formData } from '../../model/form-values.ts';
 import type { Hitl } from '../../model/hitl.ts';
 import type { OwnKey } from '../../model/key.ts';
+import { onlyVerified, takesOnlyVerified } from '../../model/offered.ts';
 import { choicesOf } from '../../model/options.ts';
 import type { Packet } from '../../model/packet.ts';
 import { type Answer, useMay, useOwnKey, useRespond } from '../data/queries.ts';
@@ -56,6 +57,17 @@ export const MayNotAnswer = ({ own }: { own: OwnKey | undefined }) => (
     <code>respond</code>.
   </Callout>
 );
+
+/** Says before an answer that a name which is only typed does not count. */
+export function NameNeeded({ hitl }: { hitl: Hitl }) {
+  const own = useOwnKey();
+  if (own?.responder || !takesOnlyVerified(hitl)) return null;
+  return (
+    <Callout tone="warn" title="An answer with this key will be refused.">
+      {onlyVerified}
+    </Callout>
+  );
+}
 
 /** The form that answers the question of a packet. */
 // oxlint-disable-next-line baton/own-lines -- the form and what its keys do; its parts are components of their own.
@@ -135,6 +147,7 @@ export function AnswerForm({ packet, isPartial, keys }: AnswerFormProps) {
       </Folded>
       <Refusal error={answer.error} />
       {isPartial ? <PartHidden /> : null}
+      <NameNeeded hitl={hitl} />
       <div className={styles.send}>
         <Button
           type="submit"

@@ -13,7 +13,7 @@ import type { Packet } from '../../model/packet.ts';
 import { scopeChoices, timeChoices } from '../../model/remembered.ts';
 import { useMay, useOwnKey, useRespond } from '../data/queries.ts';
 import styles from './answer-form.module.css';
-import { type AnswerKeys, MayNotAnswer, PartHidden } from './answer-form.tsx';
+import { type AnswerKeys, MayNotAnswer, NameNeeded, PartHidden } from './answer-form.tsx';
 import { ArgumentFields, type ArgumentsDraft, argumentsIn, jsonText } from './argument-fields.tsx';
 import { keptName } from './kept-name.ts';
 
@@ -77,7 +77,8 @@ function Message(props: { decision: 'reject' | 'respond'; value: string; onChang
 
 /** The form that decides about the action of a packet. Keys choose a decision by its number. */
 export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
-  const { action, edited, remember } = packet.hitl;
+  const { hitl } = packet;
+  const { action, edited, remember } = hitl;
   const own = useOwnKey();
   const mayAnswer = useMay('respond');
   const offered = offeredBy(action!);
@@ -135,6 +136,7 @@ export function DecisionForm({ packet, isPartial, keys }: DecisionFormProps) {
       </Fields>
       <Refused problem={problem} error={answer.error} />
       {isPartial ? <PartHidden /> : null}
+      <NameNeeded hitl={hitl} />
       <div className={styles.send}>
         <Button
           type="submit"

@@ -409,6 +409,11 @@ class Hitl(TypedDict):
     """What who approves may let stand for later (`remember` in an answer); left out where
     nothing may.
     """
+    verified_only: NotRequired[bool]
+    """True while a policy asks, also where it asks anybody: only a verified name counts that is
+    not the asker's, and no token. Otherwise left out; `require_verified` then says whether a
+    verified name is needed.
+    """
     shadow: NotRequired[list[HitlShadow]]
     """What policies would have decided that are only tried."""
     edited: NotRequired[HitlEdited]

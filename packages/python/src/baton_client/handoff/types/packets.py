@@ -476,6 +476,8 @@ class AskRequest(TypedDict):
     """The service sets it; a request may repeat what stands there."""
     remember: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
+    verified_only: NotRequired[Any]
+    """The service sets it; a request may repeat what stands there."""
     shadow: NotRequired[Any]
     """The service sets it; a request may repeat what stands there."""
     response: NotRequired[Any]
