@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
+import { createServer, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
@@ -9,7 +9,9 @@ import { Visitor } from '../../examples/demo-sign-in/visitor.ts';
 import { freePort } from '../../src/kit/free-port.ts';
 import { launchBrowser, withoutBrowser } from '../support/browser.ts';
 import { assertPresentable } from '../support/dashboard.ts';
+import { openHandoffDatabase } from '../support/databases.ts';
 import { packetIn, question } from '../support/life.ts';
+import { createRedis, skipWithoutRedis } from '../support/redis.ts';
 import { startService, TestClock, type TestService } from '../support/service.ts';
 import { stores } from '../support/stores.ts';
 
@@ -25,6 +27,16 @@ interface Started {
   /** Where the service listens. */
   readonly address: string;
 }
+
+/** The settings of a service at an address, whose people sign in at the provider. */
+const settingsAt = (address: string, { issuer }: RunningProvider) => ({
+  SERVICE_PUBLIC_URL: address,
+  SERVICE_OIDC_ISSUER: issuer,
+  SERVICE_OIDC_CLIENT_ID: clientId,
+  SERVICE_OIDC_CLIENT_SECRET: clientSecret,
+  SERVICE_OIDC_GROUPS_CLAIM: 'groups',
+  SERVICE_OIDC_RIGHTS: '{"*": ["read", "respond"], "idp:ops": ["read", "work", "respond", "manage"]}',
+});
 
 /** A service that listens, and a certified provider at which people sign in. */
 async function start(
@@ -48,19 +60,30 @@ async function start(
   const service = await startService(scope as TestContext, {
     store,
     clock,
-    settings: {
-      SERVICE_PORT: String(port),
-      SERVICE_PUBLIC_URL: address,
-      SERVICE_OIDC_ISSUER: provider.issuer,
-      SERVICE_OIDC_CLIENT_ID: clientId,
-      SERVICE_OIDC_CLIENT_SECRET: clientSecret,
-      SERVICE_OIDC_GROUPS_CLAIM: 'groups',
-      SERVICE_OIDC_RIGHTS: '{"*": ["read", "respond"], "idp:ops": ["read", "work", "respond", "manage"]}',
-      ...settings,
-    },
+    settings: { SERVICE_PORT: String(port), ...settingsAt(address, provider), ...settings },
   });
   await service.handoff.start();
   return { service, provider, clock, address };
+}
+
+/** What stands before two instances, at one address: a request for a path goes to the instance that `to` says. */
+async function startProxy(t: Pick<TestContext, 'after'>, ports: readonly number[], to: (path: string) => number): Promise<string> {
+  const proxy = createServer((request, response) => {
+    const { method, headers, url = '/' } = request;
+    const onward = send({ host: '127.0.0.1', port: ports[to(url.split('?')[0]!)]!, path: url, method: method!, headers }, (answer) => {
+      response.writeHead(answer.statusCode!, answer.rawHeaders);
+      answer.pipe(response);
+    });
+    response.on('close', () => onward.destroy());
+    onward.on('error', () => response.destroy());
+    request.pipe(onward);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    proxy.closeAllConnections();
+    proxy.close();
+  });
+  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
 }
 
 const self = '/api/v1/keys/self';
@@ -186,6 +209,66 @@ describe('sign-in at a certified provider, in a browser', { skip: withoutBrowser
     await page.getByRole('heading', { level: 1, name: 'Your answer is recorded' }).waitFor();
     const { hitl } = (await on.service.call('GET', `/packets/${id}`)).body;
     assert.deepEqual([hitl.answered_by.name, hitl.answered_by.method], ['eli@example.com', 'sign_in']);
+  });
+
+  test('a sign-in that one of two instances began is ended by the other, and known to both until either ends it', {
+    skip: skipWithoutRedis,
+  }, async (t) => {
+    const [redis, database] = [await createRedis(), await openHandoffDatabase()];
+    await redis.start();
+    const afters: (() => unknown)[] = [() => redis.stop(), () => database.drop()];
+    t.after(async () => {
+      for (const work of afters) await work();
+    });
+    const scope = { after: (work: unknown) => void afters.unshift(work as () => unknown) };
+    const ports = [await freePort(), await freePort()];
+    const asked: string[] = [];
+    /** The instance for requests of the API and of streams. */
+    let next = 0;
+    const address = await startProxy(scope as never, ports, (path) => {
+      const index = path === '/sign-in' ? 0 : path === '/sign-in/callback' ? 1 : next;
+      asked.push(`${index} ${path}`);
+      return index;
+    });
+    const provider = await startProvider({ people, service: address });
+    scope.after(() => provider.stop());
+    const clock = new TestClock(new Date().toISOString());
+    const [first, second] = (await Promise.all(
+      ports.map(async (port) => {
+        const settings = { ...settingsAt(address, provider), SERVICE_PORT: String(port), SERVICE_REDIS_URL: redis.url };
+        const service = await startService(scope as never, { databaseUrl: database.url, clock, settings });
+        await service.handoff.start();
+        return service;
+      }),
+    )) as [TestService, TestService];
+
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' });
+    t.after(() => context.close());
+    const page = await context.newPage();
+    await page.goto(`${address}/console/inbox`);
+    await page.getByRole('link', { name: /^Sign in with/ }).click();
+    await choose(page, 'Dana');
+    await page.getByText('live', { exact: true }).waitFor();
+    assert.ok(asked.includes('0 /sign-in') && asked.includes('1 /sign-in/callback'), asked.join('\n'));
+    // The stream is one of the first instance; the question is asked at the second, and answered there.
+    next = 1;
+    const { id } = await packetIn(second, 'awaiting_human', { hitl: { ...question, options: ['Approve', 'Refuse'] } });
+    await page.getByRole('button', { name: /Approve/ }).click();
+    await page.getByRole('button', { name: 'Send answer' }).click();
+    await page.getByText('The answer is recorded.').waitFor();
+    assert.ok(asked.includes(`1 /console/api/v1/packets/${id}/respond`), asked.join('\n'));
+    const { hitl } = (await first.call('GET', `/packets/${id}`)).body;
+    assert.deepEqual(hitl.answered_by, { name: 'dana@example.com', verified: true, method: 'sign_in', subject: 'dana' });
+
+    const cookie = (await context.cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+    const statuses = () =>
+      Promise.all([first, second].map(async ({ call }) => (await call('GET', '/keys/self', { key: null, headers: { cookie } })).status));
+    assert.deepEqual(await statuses(), [200, 200]);
+    await page.getByRole('button', { name: 'Signed in as dana@example.com' }).press('Enter');
+    await page.getByRole('menuitem', { name: 'Sign out' }).press('Enter');
+    await page.getByRole('button', { name: 'Sign out here too' }).waitFor();
+    assert.ok(asked.includes('1 /sign-out'));
+    assert.deepEqual(await statuses(), [401, 401]);
   });
 
   test('a page of another origin can neither read nor write nor listen with the session of its visitor', async (t) => {

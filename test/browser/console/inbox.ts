@@ -280,7 +280,7 @@ export function inboxTests(on: TestConsole): void {
     await on.call(manager, 'PUT', '/policies/refunds', { match: { tools: ['refund'] }, rules: [{ then: { ask: [{ from: ['dana'] }] } }] });
     const told = 'An answer with this key will be refused.';
     const ask = (call_id: string, tool: string) =>
-      on.call(agent, 'POST', '/approvals', { agent: { id: 'refunds' }, action: { tool, title: call_id, call_id } });
+      on.call(agent, 'POST', '/approvals', { agent: { id: 'refunds' }, action: { tool, title: call_id, call_id, arguments: {} } });
     await ask('By policy', 'refund');
     const nameless = await on.signIn(t, '/inbox', await make({ scopes: ['read', 'respond'] }));
     await nameless.page.getByRole('heading', { name: 'By policy' }).waitFor();
