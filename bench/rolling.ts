@@ -25,7 +25,7 @@ const { values } = parseArgs({ options: { restarts: { type: 'string', default: '
 const restarts = Number(values.restarts);
 if (!Number.isInteger(restarts) || restarts < 1) throw new Error('--restarts must be a whole number from 1 on.');
 
-/** How long an instance that is ready again runs before the next one is stopped: longer than nginx leaves out one that failed. */
+/** How long an instance to which nginx sends requests again runs before the next one is stopped. */
 const betweenMs = 3000;
 
 const { hitl: _, ...packetRequest } = createExample;
@@ -40,6 +40,8 @@ function fail(sentence: string): void {
   failures.push(sentence);
   if (failures.length <= 20) console.log(`FAILED: ${sentence}`);
 }
+
+const secondsSince = (began: number) => ((performance.now() - began) / 1000).toFixed(1);
 
 interface Request {
   readonly body?: unknown;
@@ -56,6 +58,7 @@ async function send(base: string, name: string, path: string, expected: readonly
   const [method = 'GET'] = name.split(' ');
   const given = body === undefined ? {} : { body: JSON.stringify(body) };
   const type = body === undefined ? {} : { 'content-type': 'application/json' };
+  const began = performance.now();
   try {
     const answer = await fetch(`${base}/api/v1${path}`, { method, headers: { 'x-api-key': adminKey, ...type, ...headers }, ...given });
     const text = await answer.text();
@@ -66,9 +69,9 @@ async function send(base: string, name: string, path: string, expected: readonly
       repeated += 1;
       return await send(base, name, path, expected, { ...request, isRepeat: true });
     }
-    fail(`${name} was answered ${answer.status}: ${text.slice(0, 200)}`);
+    fail(`${method} ${path} was answered ${answer.status} after ${secondsSince(began)} s: ${text.slice(0, 200)}`);
   } catch (error) {
-    fail(`${name} got no answer: ${(error as Error).message} ${String((error as Error).cause ?? '')}`);
+    fail(`${method} ${path} got no answer in ${secondsSince(began)} s: ${(error as Error).message} ${String((error as Error).cause ?? '')}`);
   }
   return undefined;
 }
@@ -154,6 +157,7 @@ async function startNginx(folder: string, ports: readonly number[]) {
   const error = join(folder, 'error.log');
   return {
     base: `http://127.0.0.1:${front}`,
+    access: join(folder, 'access.log'),
     error,
     program: startProgram([findProgram('nginx')!, '-c', join(folder, 'nginx.conf'), '-e', error]),
   };
@@ -169,6 +173,19 @@ async function whenReady(url: string): Promise<void> {
     await sleep(100);
   }
 }
+
+/**
+ * Resolves when nginx uses the instance again: it has logged more answers of it than the given number. nginx tries an instance that
+ * it left out with one request every two seconds. If the other one were stopped before one of these was answered, which takes
+ * seconds on a busy machine, nginx would have none.
+ */
+async function whenUsed(log: string, url: string, before: number): Promise<void> {
+  while (answersOf(log, url) <= before) await sleep(100);
+}
+
+/** How many requests an instance has answered at the first attempt, by the log of nginx. */
+const answersOf = (log: string, url: string) =>
+  readFileSync(log, 'utf8').split(new RegExp(String.raw`[\d.]+ ${new URL(url).host} (?!502)\d{3} `)).length - 1;
 
 /** Fails for each event of an answered request that is not among those of a stream. */
 function requireAll(events: ReadonlySet<string>): void {
@@ -211,7 +228,9 @@ async function main(folder: string, databaseUrl: string, redisUrl: string): Prom
       const code = await instance.stop();
       if (code !== 0) fail(`${instance.name} ended with ${code}: ${instance.lastProblem()}`);
       await instance.start();
+      const before = answersOf(nginx.access, instance.url);
       await whenReady(instance.url);
+      await whenUsed(nginx.access, instance.url, before);
       await sleep(betweenMs);
       console.log(`${turn + 1}. restart: ${answered()} requests, ${failures.length} failures`);
     }
