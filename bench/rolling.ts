@@ -71,7 +71,9 @@ async function send(base: string, name: string, path: string, expected: readonly
     }
     fail(`${method} ${path} was answered ${answer.status} after ${secondsSince(began)} s: ${text.slice(0, 200)}`);
   } catch (error) {
-    fail(`${method} ${path} got no answer in ${secondsSince(began)} s: ${(error as Error).message} ${String((error as Error).cause ?? '')}`);
+    fail(
+      `${method} ${path} got no answer in ${secondsSince(began)} s: ${(error as Error).message} ${String((error as Error).cause ?? '')}`,
+    );
   }
   return undefined;
 }

@@ -16,6 +16,15 @@ if (major < 20) {
   process.exit(1);
 }
 
+// npm 9 leaves out every package that names a libc, such as the native part of vite.
+const npm = /\bnpm\/(\d+)[\d.]*/.exec(process.env.npm_config_user_agent ?? '');
+if (npm !== null && Number(npm[1]) < 10) {
+  console.error(
+    `Baton needs npm 10 or newer to set itself up; this is ${npm[0].replace('/', ' ')}. It comes with Node 20.9, or by npm install --global npm@10.`,
+  );
+  process.exit(1);
+}
+
 const wanted = createHash('sha256')
   .update(readFileSync(`${root}package-lock.json`))
   .digest('hex');

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import packageJson from '../package.json' with { type: 'json' };
+import packageLock from '../package-lock.json' with { type: 'json' };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const needed = packageJson.engines.node.replace('>=', '');
@@ -39,4 +40,21 @@ test('The documents name the Node of `engines`', () => {
     const named = [...readFileSync(`${root}${page}`, 'utf8').matchAll(/\bneeds? Node ([\d.]*\d)/g)].map(([, version]) => version);
     assert.deepEqual(named, [needed], page);
   }
+});
+
+test('The set-up needs npm 10, and says so on an older one [H442]', () => {
+  const env = { ...process.env, npm_config_user_agent: 'npm/9.6.4 node/v20.0.0 linux x64 workspaces/false' };
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/setup.mjs'], { cwd: root, env, encoding: 'utf8' });
+  assert.match(stderr, /^Baton needs npm 10 or newer to set itself up; this is npm 9\.6\.4\./);
+  assert.equal(status, 1);
+});
+
+test('npm of every Node installs the optional packages that the pinned Node needs', () => {
+  const entries = Object.entries(packageLock.packages as Record<string, { optional?: boolean; engines?: object }>);
+  const withEngines = entries.filter(([, entry]) => entry.optional === true && entry.engines !== undefined);
+  assert.deepEqual(
+    withEngines.map(([name]) => name),
+    [],
+    'npm leaves these out on a Node that they do not name: npm run fix',
+  );
 });
