@@ -185,6 +185,16 @@ async function whenUsed(log: string, url: string, before: number): Promise<void>
   while (answersOf(log, url) <= before) await sleep(100);
 }
 
+/** Stops an instance and starts it again. Resolves when nginx uses it. */
+async function replace(instance: Instance, log: string): Promise<void> {
+  const code = await instance.stop();
+  if (code !== 0) fail(`${instance.name} ended with ${code}: ${instance.lastProblem()}`);
+  await instance.start();
+  const before = answersOf(log, instance.url);
+  await whenReady(instance.url);
+  await whenUsed(log, instance.url, before);
+}
+
 /** How many requests an instance has answered at the first attempt, by the log of nginx. */
 const answersOf = (log: string, url: string) =>
   readFileSync(log, 'utf8').split(new RegExp(String.raw`[\d.]+ ${new URL(url).host} (?!502)\d{3} `)).length - 1;
@@ -226,13 +236,7 @@ async function main(folder: string, databaseUrl: string, redisUrl: string): Prom
       ...[0, 1].map(() => read(nginx.base, loads.signal)),
     ];
     for (let turn = 0; turn < restarts; turn += 1) {
-      const instance = instances[turn % instances.length]!;
-      const code = await instance.stop();
-      if (code !== 0) fail(`${instance.name} ended with ${code}: ${instance.lastProblem()}`);
-      await instance.start();
-      const before = answersOf(nginx.access, instance.url);
-      await whenReady(instance.url);
-      await whenUsed(nginx.access, instance.url, before);
+      await replace(instances[turn % instances.length]!, nginx.access);
       await sleep(betweenMs);
       console.log(`${turn + 1}. restart: ${answered()} requests, ${failures.length} failures`);
     }

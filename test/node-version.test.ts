@@ -42,7 +42,7 @@ test('The documents name the Node of `engines`', () => {
   }
 });
 
-test('The set-up needs npm 10, and says so on an older one [H442]', () => {
+test('The set-up needs npm 10, and says so on an older one', () => {
   const env = { ...process.env, npm_config_user_agent: 'npm/9.6.4 node/v20.0.0 linux x64 workspaces/false' };
   const { status, stderr } = spawnSync(process.execPath, ['scripts/setup.mjs'], { cwd: root, env, encoding: 'utf8' });
   assert.match(stderr, /^Baton needs npm 10 or newer to set itself up; this is npm 9\.6\.4\./);
