@@ -5,8 +5,8 @@ import { afterEach, beforeEach, type TestContext } from 'node:test';
 import { processorSeconds } from './processor-time.ts';
 
 /**
- * Loaded before the files of a test process (`--import`): notes the processor time that each test takes and the store it is on,
- * with that of the programs that it starts, and writes it to the folder `BATON_TEST_USAGE` at the end.
+ * Loaded before the files of a test process (`test-process.ts`): notes the processor time that each test takes and the store it is
+ * on, with that of the programs that it starts, and writes it to the folder `BATON_TEST_USAGE` at the end.
  */
 const folder = process.env.BATON_TEST_USAGE;
 

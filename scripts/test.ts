@@ -155,7 +155,7 @@ const results = run({
   files: entries(),
   concurrency: atOnce,
   timeout: 300_000,
-  execArgv: ['--import', new URL('./test-usage.ts', import.meta.url).href],
+  execArgv: ['--import', new URL('./test-process.ts', import.meta.url).href],
   ...(values.only === undefined ? {} : { testNamePatterns: patternsOf(values.only) }),
   env: {
     ...process.env,

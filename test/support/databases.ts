@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import pg from 'pg';
 
@@ -78,8 +79,8 @@ function newName(): string {
 export async function createTestDatabase(options: string): Promise<TestDatabase> {
   const server = testServer();
   const name = newName();
-  await within(server, 'postgres', (client) => client.query(`create database ${name} ${options}`));
-  return { url: `${server}/${name}`, drop: () => within(server, 'postgres', (client) => dropDatabase(client, name)) };
+  await managing((client) => client.query(`create database ${name} ${options}`));
+  return { url: `${server}/${name}`, drop: () => managing((client) => dropDatabase(client, name)) };
 }
 
 /** Opens a database without a schema. */
@@ -92,7 +93,7 @@ type Kind = 'empty' | 'handoff';
 
 async function open(kind: Kind): Promise<TestDatabase> {
   const server = testServer();
-  const name = await within(server, 'postgres', async (client) => (await takeSpare(client, kind)) ?? (await create(client, kind)));
+  const name = await managing(async (client) => (await takeSpare(client, kind)) ?? (await create(client, kind)));
   return { url: `${server}/${name}`, drop: () => recycle(server, name, kind) };
 }
 
@@ -113,7 +114,7 @@ async function create(client: pg.Client, kind: Kind): Promise<string> {
 /** Empties a database and keeps it for other tests under a new name, which late connections don't know. */
 async function recycle(server: string, name: string, kind: Kind): Promise<void> {
   const kept = newName();
-  await within(server, 'postgres', async (client) => {
+  await managing(async (client) => {
     await client.query('select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = $1', [name]);
     await client.query(`alter database ${name} rename to ${kept}`);
     const isEmpty = await within(server, kept, kind === 'handoff' ? emptyTables : dropTables);
@@ -122,7 +123,7 @@ async function recycle(server: string, name: string, kind: Kind): Promise<void> 
   }).catch(async (error: unknown) => {
     // A client that reconnects at once can prevent the renaming; then the database is dropped.
     if ((error as { code?: string }).code !== '55006') throw error;
-    await within(server, 'postgres', (client) => dropDatabase(client, name));
+    await managing((client) => dropDatabase(client, name));
   });
 }
 
@@ -154,6 +155,32 @@ function testServer(): string {
   const server = process.env.BATON_TEST_POSTGRES;
   if (server === undefined) throw new Error('No PostgreSQL: run the tests with `npm test`, which starts one.');
   return server;
+}
+
+let connecting: Promise<pg.Client> | undefined;
+let working = 0;
+
+/**
+ * Runs some work on the connection on which this process creates and drops databases: a new one for each would cost as much as
+ * their work. It keeps the process alive only meanwhile.
+ */
+async function managing<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
+  connecting ??= (async () => {
+    const client = new pg.Client(`${testServer()}/postgres`);
+    client.on('error', () => undefined);
+    await client.connect();
+    return client;
+  })();
+  const client = await connecting;
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+  working += 1;
+  stream.ref();
+  try {
+    return await work(client);
+  } finally {
+    working -= 1;
+    if (working === 0) stream.unref();
+  }
 }
 
 /** Runs some work on a connection to one of the server's databases. */

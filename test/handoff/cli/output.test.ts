@@ -15,6 +15,7 @@ import { packetExample } from '../../../src/handoff/model/examples.ts';
 import { Hitl } from '../../../src/handoff/model/hitl.ts';
 import { temporaryFolder } from '../../support/folder.ts';
 import { listenFor } from '../../support/listen.ts';
+import { walksAll } from '../../support/runs.ts';
 
 /** C0, DEL, C1, bidirectional controls, zero-width and tag characters, other line ends, a lone surrogate. */
 const hostile = `\u001b]0;owned\u0007\u001b[2J\u0000\u007f\u009b31m\u0085\u202e\u2066\u200f\u061c\ufeff\u2028\u2029\u{e0041}\r\u0008\ud800`;
@@ -107,12 +108,13 @@ describe('Whatever a server answers', () => {
   test('every command prints printable text only, and never a stack [H309]', async (t) => {
     let current: (reply: ServerResponse) => void = () => undefined;
     const address = await startPeer(t, (reply) => current(reply));
-    for (const [kind, status, body] of bodies) {
+    for (const [place, [kind, status, body]] of bodies.entries()) {
       current = (reply) => {
         reply.writeHead(status, { 'x-request-id': 'r\u009b2J\u0085', 'x-total-count': '1' });
         reply.end(JSON.stringify(body));
       };
-      for (const line of commandLines) {
+      // Every command gets the answers with its fields, and of the others every fourth; `.ci/full` sends it all.
+      for (const line of commandLines.filter((_, index) => walksAll || place < 2 || (index + place) % 4 === 0)) {
         for (const format of ['table', 'json']) {
           const what = `${kind} ${JSON.stringify(body)?.slice(0, 200)}: ${line.join(' ')} ${format}`;
           const { exitCode, out, err } = await run([...line, '--format', format], address, { input: `${hostile}\n`, terminal: true });

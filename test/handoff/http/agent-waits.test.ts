@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import { a2aRequest, messageOf } from '../../support/a2a.ts';
 import { callTool, mcpRequest } from '../../support/mcp.ts';
-import { adminKey, createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
+import { createPacket, newTenant, startService, type TestService } from '../../support/service.ts';
 import { shareService } from '../../support/shared.ts';
 import { stores, storesOfSeveral } from '../../support/stores.ts';
 import { waiting } from '../../support/until.ts';
@@ -105,27 +105,32 @@ for (const store of stores) {
 }
 
 for (const store of storesOfSeveral) {
-  describe(`An agent that waits on ${store.name} while the service restarts`, () => {
+  test(`An agent that waits on ${store.name} is answered before its service stops, and goes on at the next, by every way`, async (t) => {
+    const first = await startService(t, { store });
+    const address = await first.handoff.start();
+    // An agent of another tenant takes none of the packets.
+    const agents = [];
     for (const [name, waitFor] of Object.entries(waits)) {
-      test(`by ${name} is answered before the stop, and goes on afterwards`, async (t) => {
-        const first = await startService(t, { store });
-        const address = await first.handoff.start();
-        const id = await asking(first);
-        const text = textOf(send(address, adminKey, waitFor(id)));
-        await waiting(first, 1);
-        await first.handoff.stop();
-        assert.doesNotMatch(await text, /SERVER_ERROR|isError/);
-
-        const second = await startService(t, { store, databaseUrl: first.databaseUrl, clock: first.clock });
-        const { structuredContent } = await callTool(second, 'get_answer', { packet_id: id, wait_seconds: 0 });
-        assert.deepEqual([structuredContent.answered, structuredContent.status], [false, 'awaiting_human'], 'nothing was taken or lost');
-        const again = textOf(send(await second.handoff.start(), adminKey, waitFor(id)));
-        await waiting(second, 1);
-        if (name.startsWith('get_answer')) {
-          await second.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' } });
-          assert.match(await again, /"response":"Yes"/);
-        }
-      });
+      const { key } = await newTenant(first);
+      const id = await asking(first, key);
+      agents.push({ name, id, key, request: waitFor(id) });
     }
+    const texts = agents.map(({ key, request }) => textOf(send(address, key, request)));
+    await waiting(first, agents.length);
+    await first.handoff.stop();
+    for (const text of await Promise.all(texts)) assert.doesNotMatch(text, /SERVER_ERROR|isError/);
+
+    const second = await startService(t, { store, databaseUrl: first.databaseUrl, clock: first.clock });
+    for (const { name, id, key } of agents) {
+      const { structuredContent } = await callTool(second, 'get_answer', { packet_id: id, wait_seconds: 0 }, { key });
+      assert.deepEqual([structuredContent.answered, structuredContent.status], [false, 'awaiting_human'], `${name} took or lost nothing`);
+    }
+    const nextAddress = await second.handoff.start();
+    const again = agents.map(({ key, request }) => textOf(send(nextAddress, key, request)));
+    await waiting(second, agents.length);
+    const asked = agents.findIndex(({ name }) => name.startsWith('get_answer'));
+    const { id, key } = agents[asked]!;
+    await second.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' }, key });
+    assert.match(await again[asked]!, /"response":"Yes"/);
   });
 }

@@ -440,7 +440,7 @@ for (const store of stores) {
     test('a page of more than 16 MiB ends early and continues with next_cursor; at an offset it is 413 with a limit that fits [H78]', async () => {
       const service = await shareService(store, { SERVICE_PACKET_BYTES_BUSINESS: '16777216' });
       // The newest packet is small; of the others, two fit in a page.
-      const large = 'word '.repeat(1_130_000);
+      const large = 'x'.repeat(5_650_000);
       const ids: string[] = [];
       for (const summary of [large, large, large, 'small', 'small'])
         ids.unshift((await createPacket(service, { context: { summary } })).id);

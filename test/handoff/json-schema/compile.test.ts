@@ -82,7 +82,7 @@ describe('A schema of a caller', () => {
         if (!ranOut && !JSON.stringify(schema).includes('"unevaluated'))
           assert.equal(faults.length === 0, plain(value), JSON.stringify(faults));
       }),
-      { numRuns: runs(60) },
+      { numRuns: runs(30) },
     );
   });
 

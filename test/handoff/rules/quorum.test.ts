@@ -514,7 +514,7 @@ test('random policies, people, keys, edits, absences and clocks end as a slow mo
       );
       requirePromises(scene, model, asked);
     }),
-    { numRuns: runs(2000) },
+    { numRuns: runs(1000) },
   );
 });
 

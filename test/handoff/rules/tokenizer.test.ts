@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import type { Packet } from '../../../src/handoff/model/packet.ts';
 import { newPacket } from '../../../src/handoff/rules/new-packet.ts';
 import { hasPhrases, phrasesOf, searchableText, searchableWords, snippetOf, wordsOf } from '../../../src/handoff/rules/tokenizer.ts';
+import { runs } from '../../support/runs.ts';
 
 const agent = { id: 'a', name: 'A', framework: 'f' };
 
@@ -244,7 +245,7 @@ describe('the words of a packet as one text', () => {
       fc.property(fc.array(anyText, { maxLength: 6 }), fc.constantFrom('1_', '42_', '1234567890_'), (parts, prefix) => {
         same(withParts(parts), prefix);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(1000) },
     );
   });
 
@@ -336,7 +337,7 @@ test('plain text has the same words alone and together with other text', () => {
     fc.property(plainText, (text) => {
       assert.deepEqual(wordsOf(`${text} é`), [...wordsOf(text), 'e']);
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(1000) },
   );
   for (let code = 0; code < 0x10000; code += 1) {
     const character = String.fromCharCode(code);

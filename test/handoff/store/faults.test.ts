@@ -766,8 +766,8 @@ for (const store of stores) {
   const isServer = store.name !== 'SQLite in memory';
   // On a server, every second statement fails by a broken connection.
   const kinds: readonly FaultKind[] = isServer ? ['error', 'broken', 'unavailable', 'broken'] : ['error', 'unavailable'];
-  // Every second statement in memory, and every fourth on a server, which takes longer; `.ci/full` lets all fail.
-  const walk = new Walk(kinds, (came) => walksAll || (isServer ? came % 4 === 1 : came % 2 === 0));
+  // Every third statement in memory, and every eighth on a server, which takes longer; `.ci/full` lets all fail.
+  const walk = new Walk(kinds, (came) => walksAll || (isServer ? came % 8 === 1 : came % 3 === 0));
 
   describe(`When a statement fails, all of an operation happens or nothing, on ${store.name}`, () => {
     const stops: (() => unknown)[] = [];

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import type { ServiceError } from '../../../src/kit/errors.ts';
 import { maxDepth, maxDifferentNames, maxNames, maxValues, maxValuesByHand, parseJson } from '../../../src/kit/http/json.ts';
 import { refusal } from '../../support/refusal.ts';
+import { runs } from '../../support/runs.ts';
 
 const parse = (text: string) => parseJson(Buffer.from(text));
 
@@ -42,7 +43,7 @@ describe('A JSON body', () => {
       fc.property(document, fc.constantFrom('', ' ', '\t', ' \r\n'), (value, gap) => {
         assert.deepEqual(parse(spell(value, gap)), value);
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(1000) },
     );
   });
 
