@@ -7,6 +7,8 @@ export interface Concern {
   readonly provider?: string | null;
   readonly condition?: Condition | null;
   readonly loss?: boolean;
+  /** False for a loss that follows from what a chain can have, or from what nobody has measured. */
+  readonly measured?: false;
   /** Whether it only concerns streamed answers. */
   readonly stream?: true;
   /** The statuses that it concerns; all if left out. */
@@ -26,7 +28,7 @@ export class FindingList {
 
   add(kind: string, field: string | null, detail: string, concern: Concern = {}): void {
     const { provider, condition, loss = false, stream, status_codes } = concern;
-    const measured = loss ? this.#measured : null;
+    const measured = loss && concern.measured !== false ? this.#measured : null;
     const about = { provider: provider ?? null, condition: condition ?? null, loss, measured, ...(stream && { stream }) };
     const finding: Finding = { kind, field, line: null, detail, ...about };
     const key = JSON.stringify(finding);
@@ -37,6 +39,12 @@ export class FindingList {
       this.items.push(finding);
     } else if (status_codes === undefined) delete known.status_codes;
     else if (known.status_codes !== undefined) known.status_codes = [...new Set([...known.status_codes, ...status_codes])];
+  }
+
+  /** Says with what the losses of some providers were measured, if with less than the others. */
+  measuredWith(measured: string, providers: ReadonlySet<string>): void {
+    for (const finding of this.items)
+      if (finding.measured !== null && finding.provider !== null && providers.has(finding.provider)) finding.measured = measured;
   }
 }
 

@@ -322,6 +322,85 @@ describe('LiteLLM', () => {
     assert.equal(body.chain.cooldown?.allowed_fails, 2);
   });
 
+  test('request_timeout comes before the timeout of the router, and is the limit of streams beside it; a longer limit of streams than the timeout is a loss of streams [F165]', async () => {
+    const entries = [model('a', { model: 'openai/a', timeout: 2 }), { model_name: 'b', litellm_params: { model: 'openai/b' } }];
+    const read = async (request_timeout: number | undefined, routers: object, first: object = {}) => {
+      const [one, other] = entries as [{ litellm_params: object }, object];
+      const model_list = [{ ...one, litellm_params: { ...one.litellm_params, ...first } }, other];
+      const { chain, findings } = await imported('litellm', {
+        model_list,
+        litellm_settings: { request_timeout },
+        router_settings: { ...settings, ...routers, fallbacks: [{ a: ['b'] }] },
+      });
+      const limits = chain.providers.map(({ timeout_ms, first_token_ms, idle_ms }: Record<string, number>) => [
+        timeout_ms,
+        first_token_ms,
+        idle_ms,
+      ]);
+      const longer = findings.flatMap(({ kind, provider, condition, loss, stream }: Finding) =>
+        kind === 'timeout' ? [[provider, condition, loss, stream]] : [],
+      );
+      return { limits, longer };
+    };
+    const ofStreams = ['a', 'timeout', true, true];
+    assert.deepEqual(await read(20, { timeout: 10 }), {
+      limits: [
+        [2000, null, null],
+        [20_000, 20_000, 20_000],
+      ],
+      longer: [ofStreams],
+    });
+    assert.deepEqual(await read(20, {}), {
+      limits: [
+        [2000, null, null],
+        [20_000, null, null],
+      ],
+      longer: [],
+    });
+    assert.deepEqual(await read(undefined, { timeout: 10 }), {
+      limits: [
+        [2000, null, null],
+        [10_000, null, null],
+      ],
+      longer: [],
+    });
+    assert.deepEqual(await read(undefined, { timeout: 10 }, { stream_timeout: 1 }), {
+      limits: [
+        [2000, 1000, 1000],
+        [10_000, null, null],
+      ],
+      longer: [],
+    });
+    assert.deepEqual(await read(undefined, { timeout: 10 }, { stream_timeout: 5 }), {
+      limits: [
+        [2000, null, null],
+        [10_000, null, null],
+      ],
+      longer: [ofStreams],
+    });
+  });
+
+  test('a loss names the versions with which it was measured, and none where it follows from what a chain can have [F108]', async () => {
+    const { findings } = await imported('litellm', {
+      model_list: [{ ...model('a', { model: 'unmeasured_kind/a' }), other: 1 }, model('b', { model: 'openai/b', num_retries: 500 })],
+      router_settings: { num_retries: 0, fallbacks: [{ a: ['b'] }], content_policy_fallbacks: [] },
+      custom_provider_map: undefined,
+    });
+    const of = (...kinds: string[]) => [
+      ...new Set(findings.flatMap(({ kind, loss, measured }: Finding) => (kinds.includes(kind) && loss ? [measured] : []))),
+    ];
+    assert.deepEqual(of('left_out', 'reduced', 'errors'), [null]);
+    assert.deepEqual(of('unknown_provider', 'stream'), ['LiteLLM 1.106.2 and 1.110.2']);
+    const clouds = await imported('litellm', {
+      model_list: [model('a', { model: 'openai/a' }), model('b', { model: 'bedrock/b' })],
+      router_settings: { num_retries: 0, fallbacks: [{ a: ['b'] }] },
+    });
+    const ofProvider = (name: string) => [
+      ...new Set(clouds.findings.flatMap(({ provider, loss, measured }: Finding) => (provider === name && loss ? [measured] : []))),
+    ];
+    assert.deepEqual([ofProvider('a'), ofProvider('b')], [['LiteLLM 1.106.2 and 1.110.2'], ['LiteLLM 1.106.2']]);
+  });
+
   test('the limits of streams come from the model or the router, and findings of streams say what LiteLLM does otherwise at each [F134]', async () => {
     const body = await imported('litellm', {
       model_list: [model('a', { model: 'openai/a', stream_timeout: 2 }), model('b', { model: 'openai/b' })],

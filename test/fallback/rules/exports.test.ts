@@ -11,7 +11,9 @@ import { kinds } from '../../../src/fallback/rules/kinds.ts';
 import { routingOf } from '../../../src/fallback/rules/routing.ts';
 import { exportChain } from '../../../src/fallback/rules/targets/export.ts';
 import { importChain } from '../../../src/fallback/rules/targets/import.ts';
+import { nameOfKind } from '../../../src/fallback/rules/targets/kind-names.ts';
 import { sharedStatuses } from '../../../src/fallback/rules/targets/portkey/export.ts';
+import { kindNames } from '../../../src/fallback/rules/targets/portkey/names.ts';
 import { templateChain } from '../../../src/fallback/rules/templates.ts';
 import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
 import { runs } from '../../support/runs.ts';
@@ -517,7 +519,8 @@ describe('No key is sent to a host that nobody named', () => {
         provider: some(
           { provider: '@slug' },
           { virtual_key: 'stored' },
-          ...[...foreign, ...Object.keys(kinds)].map((provider) => ({ provider })),
+          // Names that Portkey has in another spelling are refused.
+          ...[...foreign, ...Object.keys(kinds)].map((kind) => ({ provider: nameOfKind(kindNames, kind) ?? kind })),
         ),
         address: some({ custom_host: 'https://private.example.com/v1' }),
         key: some({ api_key: `\${PRIVATE_KEY}` }, { api_key: 'sk-written' }, { virtual_key: 'other' }),

@@ -73,7 +73,7 @@ export class Section {
     if (value === undefined) return undefined;
     if (typeof value !== 'number' || !Number.isInteger(value) || value < 0)
       throw invalid(this.at(name), `${this.at(name)} must be a whole number of at least 0.`);
-    if (value > most) this.note('reduced', name, `is reduced to ${most}.`, { loss: true });
+    if (value > most) this.note('reduced', name, `is reduced to ${most}.`, { loss: true, measured: false });
     return Math.min(value, most);
   }
 
@@ -100,7 +100,7 @@ export class Section {
   leaveOutUnknown(known: readonly string[], harmless: readonly string[] = []): void {
     for (const name of Object.keys(this.fields)) {
       const loss = !harmless.includes(name);
-      if (!known.includes(name)) this.leaveOut(name, 'a chain has no such field', 'left_out', { loss });
+      if (!known.includes(name)) this.leaveOut(name, 'a chain has no such field', 'left_out', { loss, measured: false });
     }
   }
 }

@@ -58,6 +58,7 @@ export function cooldownsOf(settings: Section, models: readonly Cooled[]): Reado
   if (seconds !== time || window_ms !== time * 1000)
     settings.note('reduced', 'cooldown_time', `becomes ${duration(seconds * 1000)}, with failures counted within ${duration(window_ms)}.`, {
       loss: true,
+      measured: false,
     });
   return new Map(
     models.map(({ kind, provider: { name } }) => {

@@ -49,7 +49,7 @@ export function noteLeftOut<D extends Imported>(
   for (const group of new Set(named.filter((name) => !router.groups.has(name))))
     file.findings.add('unknown_model', 'fallbacks', `The fallbacks name ${group}, which is not in model_list; ${instead}.`);
   const pattern = `${first} is a pattern; name a model that fits it as group.`;
-  if (first.includes('*')) file.findings.add('pattern', 'model_list', pattern, { loss: true });
+  if (first.includes('*')) file.findings.add('pattern', 'model_list', pattern, { loss: true, measured: false });
 }
 
 /** Finds groups whose fallbacks are under their name with a provider, which hold only for models that LiteLLM knows. */
@@ -62,7 +62,7 @@ export function notePrefixed<D extends Imported>(findings: FindingList, { router
     }
 }
 
-/** Finds models that fit a pattern only with a provider that LiteLLM infers, which it does for the models that it knows (version 1.106.2). */
+/** Finds models that fit a pattern only with a provider that LiteLLM infers, which it does for the models that it knows (versions 1.106.2 and 1.110.2). */
 export function noteInferred<D extends Imported>(findings: FindingList, chain: readonly Reached<D>[]): void {
   const sentenceOf = ({ group, inferred }: D) =>
     `LiteLLM takes ${group} for ${inferred} if its own list of models has it, and refuses it otherwise; the chain calls it. Name it ${inferred}.`;
@@ -104,7 +104,7 @@ export function noteDifferences<D extends Imported>(findings: FindingList, { dra
     const cut = outcomes.filter(({ retries }) => retries > maxRetries);
     for (const { failing, retries } of cut) {
       const sentence = `LiteLLM retries ${deployment.provider.name} ${times(retries)} on ${failing.condition}; the chain at most ${maxRetries} times.`;
-      findings.add('reduced', null, sentence, { provider: deployment.provider.name, ...aboutOf(failing), loss: true });
+      findings.add('reduced', null, sentence, { provider: deployment.provider.name, ...aboutOf(failing), loss: true, measured: false });
     }
   }
   if (router.hasCooldowns) noteCooldowns(findings, parts);

@@ -2,7 +2,7 @@ import type { Condition } from '../../../model/chain.ts';
 import { type FailureKind, ofStream } from '../../conditions.ts';
 import { retryNames, type Special, specialOf } from './names.ts';
 
-// How LiteLLM reads the failures of each kind of provider, as measured with version 1.106.2. It differs from the documentation in places.
+// How LiteLLM reads the failures of each kind of provider, as measured with versions 1.106.2 and 1.110.2. It differs from the documentation in places.
 
 /** What LiteLLM makes of a failure. */
 export interface ErrorClass {
@@ -34,6 +34,9 @@ const likeOpenai = [
 
 /** The kinds whose errors were measured; others are taken for OpenAI's. */
 export const measuredKinds: ReadonlySet<string> = new Set([...ownClients, ...likeOpenai]);
+
+/** Kinds whose failures, or calls that LiteLLM repeats, were measured with version 1.106.2 alone. */
+export const measuredOnce: ReadonlySet<string> = new Set(['bedrock', 'vertex_ai', 'watsonx', 'sagemaker', 'sagemaker_chat']);
 
 /** Whether LiteLLM, with `drop_params`, calls a provider a second time on status 422, and then ends with an error of its own. */
 export const isLostOn422 = (kind: string): boolean => openaiClient.includes(kind);

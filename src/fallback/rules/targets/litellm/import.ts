@@ -2,6 +2,7 @@ import { invalid } from '../../../../kit/errors.ts';
 import { duration } from '../../../../kit/wording.ts';
 import { maxPrice, maxTimeoutMs, maxTokens, providerDefaults } from '../../../model/chain.ts';
 import { filled, withoutNulls } from '../../chain.ts';
+import type { FindingList } from '../../finding-list.ts';
 import { modelName } from '../../kinds.ts';
 import { isSecret, paramNames, variableOf } from '../../params.ts';
 import { uniqueName } from '../../wording.ts';
@@ -11,6 +12,7 @@ import { kindNamed } from '../kind-names.ts';
 import { type Draft, Section } from '../section.ts';
 import { cooldownNames, cooldownsOf } from './cooldowns.ts';
 import { noteDifferences, noteInferred, noteLeftOut, notePrefixed } from './differences.ts';
+import { measuredOnce } from './errors.ts';
 import { defaultGroup, type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
 import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
 import { inferredKind, isOllama, kindNames, policyNames } from './names.ts';
@@ -108,6 +110,8 @@ interface FileModel extends Deployment {
   readonly inferred: string | undefined;
   /** The provider that LiteLLM does not know; undefined for one that it knows or infers. */
   readonly unknown: string | undefined;
+  /** How long LiteLLM waits for each part of a streamed answer, in milliseconds; undefined if as long as for a whole one. */
+  readonly streamLimit: number | undefined;
   readonly provider: Draft & { name: string };
 }
 
@@ -119,8 +123,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   file.leaveOutUnknown(['model_list', 'router_settings', 'litellm_settings'], harmlessSections);
   const settings = settingsOf(file);
   requireStrategy(file);
-  const timeout = milliseconds(settings, settings.get('timeout') === undefined ? 'request_timeout' : 'timeout');
-  const streamTimeout = milliseconds(settings, 'stream_timeout');
+  const { timeout, streamTimeout } = limitsOf(settings);
   const taken = new Set<string>();
   const custom = customProviders(file.fields);
   const { entries, aliases, lists, byDefault } = entriesOf(file, settings, group);
@@ -143,6 +146,7 @@ export function importLitellm(file: Section, group?: string): Draft {
     const sentence = `No timeout is set for ${name}; LiteLLM then waits up to ${usual.timeoutSeconds} s, and the chain ${providerDefaults.timeout_ms / 1000} s.`;
     if (timeout_ms === undefined) findings.add('default', 'timeout', sentence, { provider: name, condition: 'timeout', loss: true });
   }
+  noteLongStreams(findings, chain);
   requireFewModels(providers.length);
   const draft = {
     name: first,
@@ -169,7 +173,27 @@ export function importLitellm(file: Section, group?: string): Draft {
   if (settings.get('enable_weighted_failover') === true) noteWeightedFailover(settings, { router, chain });
   noteChecks(settings, chain);
   noteStreams(findings, chain);
+  const once = chain.flatMap(({ deployment: { kind, provider } }) => (measuredOnce.has(kind) ? [provider.name] : []));
+  findings.measuredWith('LiteLLM 1.106.2', new Set(once));
   return draft;
+}
+
+/** The limits of models without own ones, in milliseconds. Beside `timeout` of the router, `request_timeout` comes before it, and is that of streams as well. */
+function limitsOf(settings: Section): Pick<ReadingOptions, 'timeout' | 'streamTimeout'> {
+  const request = milliseconds(settings, 'request_timeout');
+  const isBoth = request !== undefined && settings.get('timeout') !== undefined;
+  const timeout = request ?? milliseconds(settings, 'timeout');
+  return { timeout, streamTimeout: milliseconds(settings, 'stream_timeout') ?? (isBoth ? request : undefined) };
+}
+
+/** Finds models whose streamed answers LiteLLM waits for longer than for whole ones. */
+function noteLongStreams(findings: FindingList, chain: readonly Reached<FileModel>[]): void {
+  for (const { streamLimit, provider } of chain.map(({ deployment }) => deployment)) {
+    const { name, timeout_ms } = provider;
+    if (streamLimit === undefined || typeof timeout_ms !== 'number' || streamLimit <= timeout_ms) continue;
+    const sentence = `LiteLLM waits up to ${duration(streamLimit)} for each part of a streamed answer of ${name}; the chain ${duration(timeout_ms)} for the whole answer.`;
+    findings.add('timeout', null, sentence, { provider: name, condition: 'timeout', loss: true, stream: true });
+  }
 }
 
 /** The entries of the file with those of the models that patterns are called by, and what names groups besides. */
@@ -317,12 +341,15 @@ function readDeployment(entry: Section, { index, taken, timeout, streamTimeout, 
   const params = readParams(parameters, model.provider ?? null);
   if (parameters.get('max_retries') !== undefined)
     parameters.leaveOut('max_retries', "LiteLLM's router ignores it; num_retries is what counts");
-  const pace = milliseconds(parameters, 'stream_timeout') ?? streamTimeout;
+  const streamLimit = milliseconds(parameters, 'stream_timeout') ?? streamTimeout;
+  const timeout_ms = milliseconds(parameters, 'timeout') ?? timeout;
+  // The timeout of a chain holds for streams as well.
+  const pace = streamLimit !== undefined && streamLimit <= (timeout_ms ?? providerDefaults.timeout_ms) ? streamLimit : undefined;
   const provider = withoutNulls({
     ...model,
     api_base: typeof address === 'string' ? versionedBase(model.provider, address) : address,
     api_key_env: parameters.keyVariable('api_key', /^os\.environ\/([A-Za-z_]\w*)$/),
-    timeout_ms: milliseconds(parameters, 'timeout') ?? timeout,
+    timeout_ms,
     first_token_ms: pace,
     idle_ms: pace,
     max_tokens: parameters.count('max_tokens', maxTokens),
@@ -335,6 +362,7 @@ function readDeployment(entry: Section, { index, taken, timeout, streamTimeout, 
     index,
     kind: model.provider ?? 'openai',
     unknown,
+    streamLimit,
     order: parameters.number('order', Number.MAX_SAFE_INTEGER) ?? null,
     retries: parameters.count('num_retries', mostRetries),
     weights: ['weight', 'rpm', 'tpm'].map((name) => Number(parameters.get(name)) || 0),

@@ -145,7 +145,7 @@ export function noteKinds<D extends Named>(settings: Section, chain: readonly Re
   const { findings } = settings;
   for (const { kind, provider } of chain.map(({ deployment }) => deployment)) {
     const sentence = `LiteLLM's errors of the kind ${kind} are taken for those of OpenAI's, which decides what of ${provider.name} it retries.`;
-    if (!measuredKinds.has(kind)) findings.add('errors', null, sentence, { provider: provider.name, loss: true });
+    if (!measuredKinds.has(kind)) findings.add('errors', null, sentence, { provider: provider.name, loss: true, measured: false });
     const lost = `With drop_params, LiteLLM calls ${provider.name} twice on status 422 and then ends with an error; the chain treats it like other invalid requests.`;
     if (settings.get('drop_params') === true && isLostOn422(kind))
       findings.add('drop_params', settings.at('drop_params'), lost, {

@@ -66,7 +66,8 @@ export function importPortkey(file: Section): Draft {
   for (const [index, { differences, section }] of targets.entries()) {
     const provider = String(providers[index]!.name);
     for (const { kind, field, sentence, conditions: concerned } of [...differences, ...retryDifferences(section)])
-      for (const condition of concerned) file.findings.add(kind, field, sentence, { provider, condition, loss: true });
+      for (const condition of concerned)
+        file.findings.add(kind, field, sentence, { provider, condition, loss: true, ...(kind === 'reduced' && { measured: false }) });
   }
   for (const { name, timeout_ms } of providers) {
     const sentence = `No request_timeout is set for ${String(name)}; Portkey then waits without an end, and the chain ${providerDefaults.timeout_ms / 1000} s.`;
