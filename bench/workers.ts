@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 
@@ -78,6 +81,40 @@ const listAndClaim: Take = async (ask, agent) => {
   }
 };
 
+const dayMs = 86_400_000;
+
+/** The packet with a `due_at`. */
+const dueIn = (ms: number) => JSON.stringify({ ...JSON.parse(body), due_at: new Date(Date.now() + ms).toISOString() });
+
+type Ask = Parameters<Take>[0];
+
+/** What workers do again and again, by kind: each makes a function that does one piece and returns whether all of it succeeded. */
+const liveKinds = {
+  'claim-next': (ask: Ask, agent_id: string) => takeNext(ask, { agent_id, target_agent: target }, () => body),
+  'claim-next by due_at': (ask: Ask, agent_id: string) =>
+    takeNext(ask, { agent_id, target_agent: target, order: 'due' }, () => dueIn(dayMs)),
+  /** A search waits until what was created before it is indexed. */
+  'a create and a search': (ask: Ask) => async () => {
+    const created = await ask('POST', '/packets', body);
+    return created.status === 201 && (await ask('GET', '/packets/search?q=handoff&limit=1')).status === 200;
+  },
+  /** A webhook gets each event. */
+  'a packet with three deliveries': (ask: Ask, agent_id: string) => takeNext(ask, { agent_id, target_agent: target }, () => body),
+  /** The sweeper notes it. */
+  'a packet that becomes due': (ask: Ask) => async () => (await ask('POST', '/packets', dueIn(1))).status === 201,
+} as const;
+
+/** Creates a packet, takes the next one and completes it. */
+const takeNext = (ask: Ask, request: object, packet: () => string) => async () => {
+  const created = await ask('POST', '/packets', packet());
+  const claimed = await ask('POST', '/packets/claim-next', JSON.stringify(request));
+  const done = await ask('PATCH', `/packets/${claimed.body?.id}`, '{"status":"completed"}');
+  return created.status === 201 && claimed.status === 200 && done.status === 200;
+};
+
+/** The kinds of work of `live`. */
+export type LiveKind = keyof typeof liveKinds;
+
 const tasks = {
   /** Creates the packets of a round. */
   async fill({ count, ...at }: Omit<WorkerOptions, 'workers'> & { count: number }): Promise<void> {
@@ -93,10 +130,10 @@ const tasks = {
   next: ({ count, ...crew }: WorkerOptions & { count: number }) => taking(crew, count, waitForNext),
   /** Takes packets by listing and claiming. */
   list: ({ count, ...crew }: WorkerOptions & { count: number }) => taking(crew, count, listAndClaim),
-  /** Creates packets, and claims and completes them, a hundred at once. */
+  /** Creates packets that are due, and claims and completes them, a hundred at once. */
   async finish({ count, ...at }: Omit<WorkerOptions, 'workers'> & { count: number }): Promise<void> {
     const { ask, close } = client(at, 2);
-    const batch = `{"packets":[${Array(100).fill(body).join(',')}]}`;
+    const batch = `{"packets":[${Array(100).fill(dueIn(dayMs)).join(',')}]}`;
     await timesOf(count / 100, 2, async () => {
       const packet_ids = (await ask('POST', '/packets/batch', batch)).body.created.map(({ id }: { id: string }) => id);
       await ask('POST', '/packets/batch/claim', JSON.stringify({ agent_id: 'worker', packet_ids }));
@@ -105,26 +142,32 @@ const tasks = {
     });
     await close();
   },
-  /** Creates, claims and completes packets for a time: the times of a packet from its creation to its completion by the same worker. */
-  async live({ workers, seconds, ...at }: WorkerOptions & { seconds: number }): Promise<LoadResult> {
+  /** Does work of a kind for a time: the times of each piece. */
+  async live({ workers, seconds, kind, ...at }: WorkerOptions & { seconds: number; kind: LiveKind }): Promise<LoadResult> {
     const { ask, close } = client(at, workers);
     const times = new Times();
     let failed = 0;
     const end = performance.now() + seconds * 1000;
     async function work(worker: number): Promise<void> {
-      const request = JSON.stringify({ agent_id: `worker-${worker}`, target_agent: target });
+      const live = liveKinds[kind](ask, `worker-${worker}`);
       while (performance.now() < end) {
         const begun = performance.now();
-        const created = await ask('POST', '/packets', body);
-        const claimed = await ask('POST', '/packets/claim-next', request);
-        const done = await ask('PATCH', `/packets/${claimed.body?.id}`, '{"status":"completed"}');
-        if (created.status !== 201 || claimed.status !== 200 || done.status !== 200) failed += 1;
+        if (!(await live())) failed += 1;
         times.add(performance.now() - begun);
       }
     }
     await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
     await close();
     return times.result(failed);
+  },
+  /** Starts a receiver of webhooks that takes each delivery; returns its address. */
+  async receive(_: null): Promise<string> {
+    const server = createServer((request, response) => {
+      request.resume().on('end', () => response.end());
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   },
   /** Creates packets at a steady rate for waiting workers: the times from sending a create to a worker's answer. */
   async arrive({ workers, perSecond, seconds, ...at }: WorkerOptions & { perSecond: number; seconds: number }): Promise<LoadResult> {

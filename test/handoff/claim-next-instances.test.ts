@@ -33,32 +33,39 @@ interface Waiting {
   readonly id: string;
   readonly priority: string;
   readonly agent: string;
+  /** Empty: none. */
+  readonly due: string;
 }
 
 /**
  * Creates, claims, releases, changes and removes packets at random, one after another, at any of the instances, and asserts that each claim
  * gets the packet that is first.
  */
-async function assertFirstOnes(instances: readonly TestService[], clock: TestClock, seed: number): Promise<void> {
+async function assertFirstOnes(instances: readonly TestService[], clock: TestClock, seed: number, isByDue: boolean): Promise<void> {
   const any = dice(seed);
   const pick = <T>(some: readonly T[]): T => some[any(some.length)]!;
   const waiting: Waiting[] = [];
   const held: Waiting[] = [];
   const at = () => pick(instances);
+  /** Few times, so that several packets are due at one. */
+  const anyDue = () => (any(4) === 0 ? '' : new Date(Date.UTC(2030, 0, 1 + any(20))).toISOString());
   const steps: (() => Promise<unknown>)[] = [
     async () => {
-      const [priority, agent] = [pick(ranks), pick(['a', 'b'])];
+      const [priority, agent, due] = [pick(ranks), pick(['a', 'b']), anyDue()];
       const metadata = { ...(packetRequest().metadata as object), priority, target_agent: { id: agent, name: agent } };
-      const { id } = await createPacket(at(), { metadata });
-      waiting.push({ id, priority, agent });
+      const { id } = await createPacket(at(), { metadata, ...(due === '' ? {} : { due_at: due }) });
+      waiting.push({ id, priority, agent, due });
     },
     ...Array.from({ length: 3 }, () => async () => {
       const target_agent = pick(['a', 'b', '*']);
       const own = waiting.filter(({ agent }) => target_agent === '*' || agent === target_agent);
+      // Those without a `due_at` come last.
+      const place = ({ due, id }: Waiting) => (isByDue ? `${due || 'none'} ${id}` : id);
       const order = (one: Waiting, other: Waiting) =>
-        ranks.indexOf(one.priority) - ranks.indexOf(other.priority) || (one.id < other.id ? -1 : 1);
+        ranks.indexOf(one.priority) - ranks.indexOf(other.priority) || (place(one) < place(other) ? -1 : 1);
       const first = own.sort(order)[0];
-      const { status, body } = await at().call('POST', '/packets/claim-next', { body: { agent_id: 'worker', target_agent } });
+      const ordered = isByDue ? { order: 'due' } : {};
+      const { status, body } = await at().call('POST', '/packets/claim-next', { body: { agent_id: 'worker', target_agent, ...ordered } });
       assert.equal(status === 204 ? undefined : body.id, first?.id);
       if (first === undefined) return;
       waiting.splice(waiting.indexOf(first), 1);
@@ -73,10 +80,11 @@ async function assertFirstOnes(instances: readonly TestService[], clock: TestClo
     async () => {
       if (waiting.length === 0) return;
       const index = any(waiting.length);
-      const priority = pick(ranks);
+      const [priority, due] = [pick(ranks), anyDue()];
       const { id } = waiting[index]!;
-      assert.equal((await at().call('PATCH', `/packets/${id}`, { body: { metadata: { priority } } })).status, 200);
-      waiting[index] = { ...waiting[index]!, priority };
+      const body = { metadata: { priority }, due_at: due === '' ? null : due };
+      assert.equal((await at().call('PATCH', `/packets/${id}`, { body })).status, 200);
+      waiting[index] = { ...waiting[index]!, priority, due };
     },
     async () => clock.turn(pick([0.1, 0.3, 3, 11, 61])),
   ];
@@ -91,31 +99,36 @@ describe('The next packet, of two instances on one PostgreSQL,', () => {
     assert.equal((await other.call('GET', '/audit?action=claimed&limit=1')).body.total, packetCount);
   });
 
-  test('is the first one at each moment, whichever has created, released or changed packets', async (t) => {
-    const { start, clock } = await openInstances(t);
-    await assertFirstOnes([await start(), await start()], clock, 1);
-  });
+  for (const order of ['age', 'due'] as const)
+    test(`is the first one by ${order} at each moment, whichever has created, released or changed packets`, async (t) => {
+      const { start, clock } = await openInstances(t);
+      await assertFirstOnes([await start(), await start()], clock, 1, order === 'due');
+    });
 
-  test('is found without a visit to those that died since another session took its snapshot', async (t) => {
-    const { start, url, clock } = await openInstances(t);
-    const instances = [await start(), await start()];
-    const holder = await connectTo(t, url);
-    await holder.query('begin isolation level repeatable read');
-    await holder.query('select 1');
-    const reader = await connectTo(t, url);
-    const statements = recordStatements(t, 'skip locked');
-    const claim = (index: number) => instances[index % 2]!.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver' } });
-    const pagesAfter = async (count: number) => {
-      await createPackets(instances[0]!, count + 10);
-      for (let index = 0; index < count; index += 1) assert.equal((await claim(index)).status, 200);
-      clock.turn(0.3);
-      // The second one begins where the first one looked.
-      for (const index of [0, 0]) assert.equal((await claim(index)).status, 200);
-      return pagesOf(reader, statements.at(-1)!);
-    };
-    const few = await pagesAfter(20);
-    assert.ok((await pagesAfter(400)) < few + 40);
-  });
+  for (const order of ['age', 'due'] as const)
+    test(`is found by ${order} without a visit to those that died since another session took its snapshot`, async (t) => {
+      const { start, url, clock } = await openInstances(t);
+      const instances = [await start(), await start()];
+      const holder = await connectTo(t, url);
+      await holder.query('begin isolation level repeatable read');
+      await holder.query('select 1');
+      const reader = await connectTo(t, url);
+      const statements = recordStatements(t, 'skip locked');
+      const isByDue = order === 'due';
+      const body = { agent_id: 'resolver', ...(isByDue ? { order } : {}) };
+      const claim = (index: number) => instances[index % 2]!.call('POST', '/packets/claim-next', { body });
+      const pagesAfter = async (count: number) => {
+        await createPackets(instances[0]!, count + 10, isByDue ? { due_at: '2030-01-01T00:00:00Z' } : {});
+        for (let index = 0; index < count; index += 1) assert.equal((await claim(index)).status, 200);
+        clock.turn(0.3);
+        // The second one begins where the first one looked.
+        for (const index of [0, 0]) assert.equal((await claim(index)).status, 200);
+        // By `due_at` those without one are looked for too.
+        return pagesOf(reader, statements.filter(({ text }) => text.includes('floor_by') === isByDue).at(-1)!);
+      };
+      const few = await pagesAfter(20);
+      assert.ok((await pagesAfter(400)) < few + 40);
+    });
 
   test('wakes a request that waits on the other one, without a broker', async (t) => {
     const [one, other] = await startInstances(t);

@@ -53,9 +53,9 @@ export async function runWorkers(
 export const waitingAt = (services: readonly TestService[]): number => services.reduce((sum, { handoff }) => sum + handoff.waiting(), 0);
 
 /** Creates `count` packets for `resolver`, in batches. */
-export async function createPackets(service: TestService, count: number): Promise<void> {
+export async function createPackets(service: TestService, count: number, fields: Record<string, unknown> = {}): Promise<void> {
   for (let left = count; left > 0; left -= 100) {
-    const packets = Array.from({ length: Math.min(left, 100) }, () => packetRequest());
+    const packets = Array.from({ length: Math.min(left, 100) }, () => packetRequest(fields));
     const { status, text } = await service.call('POST', '/packets/batch', { body: { packets } });
     assert.equal(status, 201, text);
   }

@@ -11,15 +11,15 @@ const forgottenMs = 10_000;
 /** How often a search in use looks at all rows, in milliseconds. */
 const wholeMs = 60_000;
 
-/** The most ids that a beginning names. */
+/** The most rows that a beginning names. */
 const maxReturned = 200;
 
 /** How many searches have a beginning. */
 const maxSearches = 10_000;
 
 /**
- * Where a search for free rows begins. All rows that were free when the trail ended at `position` have an id from the floor of their
- * ranked value on, or are among `returned`.
+ * Where a search for free rows begins. All rows that were free when the trail ended at `position` have a place from the floor of their
+ * ranked value on, or are among `returned`. Places are texts: see `placeSql`.
  */
 export interface Beginning {
   readonly position: number;
@@ -31,11 +31,11 @@ export interface Beginning {
 /** What a look at free rows found, all of it committed by the end of the trail at `position` or later. */
 interface Look {
   readonly position: number;
-  /** The first free id from the floor on, by ranked value; null: none. */
+  /** The first free place from the floor on, by ranked value; null: none. */
   readonly first: ReadonlyMap<string, string | null>;
-  /** The highest id that became free since the last look; null: none did. */
+  /** The last place of those that became free since the last look; null: none did. */
   readonly newest: string | null;
-  /** The ids below their floor that are free. */
+  /** The places below their floor that are free. */
   readonly returned: readonly string[];
 }
 
@@ -84,11 +84,11 @@ export class Beginnings {
   looked(search: FreeSearch, from: Beginning | undefined, { position, first, newest, returned }: Look): void {
     const key = keyOf(search);
     const now = this.#clock().getTime();
-    const lowest = returned.length > maxReturned ? returned.reduce((least, id) => (id < least ? id : least)) : undefined;
+    const lowest = returned.length > maxReturned ? returned.reduce((least, place) => (place < least ? place : least)) : undefined;
     const floors = new Map<string, string>();
-    for (const [value, id] of first) {
+    for (const [value, place] of first) {
       const before = from?.floors.get(value) ?? '';
-      const floor = id ?? (newest !== null && newest > before ? newest : before);
+      const floor = place ?? (newest !== null && newest > before ? newest : before);
       floors.set(value, lowest !== undefined && lowest < floor ? lowest : floor);
     }
     const wholeAt = from === undefined ? now : (this.#known.get(key)?.wholeAt ?? now);
@@ -109,4 +109,4 @@ export class Beginnings {
   }
 }
 
-const keyOf = ({ where, among, ranked }: FreeSearch): string => JSON.stringify([where, among, ranked.values]);
+const keyOf = ({ where, by, among, ranked }: FreeSearch): string => JSON.stringify([where, by, among, ranked.values]);

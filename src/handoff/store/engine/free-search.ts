@@ -4,7 +4,7 @@ import type { Row } from '../../../kit/sql/dialect.ts';
 export interface FreeSearch {
   /** The column by which rows are ordered. */
   readonly id: string;
-  /** A column that orders rows before their id. Such a search has no beginning; all rows have a value there. */
+  /** A column that orders rows before their id. All rows have a value there, in which a space comes before every other character. */
   readonly by?: string;
   /** A constant condition, spelled exactly as in the partial index that serves the search. */
   readonly condition: string;
@@ -45,3 +45,12 @@ export function freeSearchSql({ id, condition, where, among }: FreeSearch, param
 
 /** The order of the rows of a search, as in the index that serves it. */
 export const orderOf = ({ id, by }: FreeSearch): string => (by === undefined ? id : `${by}, ${id}`);
+
+/** The place of a row in that order as one text, which compares as the order does. */
+export const placeSql = ({ id, by }: FreeSearch): string => (by === undefined ? id : `${by} || ' ' || ${id}`);
+
+/** The id of a row whose place is given. */
+export const idAt = (place: string): string => place.slice(place.indexOf(' ') + 1);
+
+/** The value of `by` of a row whose place is given; empty if the place is empty. */
+export const byAt = (place: string): string => place.slice(0, Math.max(0, place.indexOf(' ')));
