@@ -20,6 +20,9 @@ import type { Reply, Request } from './worker.ts';
  * process. `--minutes N` ends the run early: the changes made until then are a sample too. `--tests FOLDER` takes only its tests.
  *
  * Tests that start programs or measure their process are left out.
+ *
+ * The first 29 changes of seed 1 in `fallback/rules` and `fallback/providers`: 20 found, one without effect, and eight found by tests
+ * since. The first 15 in the contracts of the handoff service, by their own tests: 11 found, one without effect, two found since.
  */
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -95,6 +98,8 @@ interface Chosen extends Change {
   readonly area: string;
   readonly source: string;
   readonly line: number;
+  /** The text of the line, as it is. */
+  readonly shown: string;
 }
 
 const lineOf = (text: string, offset: number) => text.slice(0, offset).split('\n').length;
@@ -107,7 +112,11 @@ function chosenIn(area: string): Omit<Chosen, 'id'>[] {
     .sort()
     .flatMap((source) => {
       const text = readFileSync(join(root, source), 'utf8');
-      return changesOf(text).map((change) => ({ ...change, area, source, line: lineOf(text, change.at), order: random() }));
+      const lines = text.split('\n');
+      return changesOf(text).map((change) => {
+        const line = lineOf(text, change.at);
+        return { ...change, area, source, line, shown: lines[line - 1]!.trim(), order: random() };
+      });
     });
   if (line !== undefined) return all.filter((change) => change.line === Number(line));
   console.log(`${area}: ${all.length} changes are possible.`);
@@ -162,15 +171,16 @@ async function runOnce(of: readonly string[]): Promise<void> {
       const reply = await runner.ask({ change: 0, file, index }, 120_000);
       const clockMs = performance.now() - started;
       if (reply === undefined || reply.error !== undefined)
-        console.log(`Left out, as it fails by itself: ${file} ${title}: ${reply?.error ?? 'hangs'}`);
+        console.log(`Left out, as it fails by itself: ${file} ${title}: ${reply?.error?.split('\n')[0] ?? 'hangs'}`);
       else tests.push({ file, index, title, ms: reply.ms, clockMs, reached: new Set(reply.reached), runner });
     }
   }
 }
 
+// Once, at the beginning: the checkout may change during the run.
+const [replacing, others] = [true, false].map((is) => files.filter((file) => replacesParts(join(root, file)) === is));
 console.log(`Running the tests of ${files.length} files as they are ...`);
-await runOnce(files.filter((file) => !replacesParts(join(root, file))));
-await runOnce(files.filter((file) => replacesParts(join(root, file))));
+for (const group of [others!, replacing!]) await runOnce(group);
 const totalMs = tests.reduce((sum, { ms }) => sum + ms, 0);
 console.log(`${tests.length} tests took ${(totalMs / 1000).toFixed(0)} s of processor time.`);
 
@@ -291,9 +301,8 @@ for (const change of chosen) {
   const count = counts.get(change.area)!;
   count.made += 1;
   if (by !== undefined) count.found += 1;
-  const line = readFileSync(join(root, change.source), 'utf8').split('\n')[change.line - 1]!.trim();
   const result = by === undefined ? `(${note})` : `\n    ${by.file}: ${by.title}: ${error?.split('\n')[0]}`;
-  console.log(`${by === undefined ? 'SURVIVES' : 'found   '} ${change.source}:${change.line} ${change.kind}: ${line} ${result}`);
+  console.log(`${by === undefined ? 'SURVIVES' : 'found   '} ${change.source}:${change.line} ${change.kind}: ${change.shown} ${result}`);
 }
 rmSync(copy, { recursive: true });
 for (const [area, { made, found }] of counts)

@@ -1,6 +1,7 @@
 import { defined } from '../../kit/defined.ts';
 import { type Fault, invalid, invalidRequest, ServiceError, short } from '../../kit/errors.ts';
 import type { Turns } from '../../kit/turns.ts';
+import { plural } from '../../kit/wording.ts';
 import type { SchemaChecks } from '../json-schema/checks.ts';
 import type { Checked } from '../json-schema/compile.ts';
 import type { Contract, ContractRequest } from '../model/contract.ts';
@@ -144,7 +145,8 @@ function refusalOf(agent_id: string, { version, description }: Enforced, checked
     ? [{ field: checked.field, detail: `${checked.field || 'The packet'} can't be checked: ${ranOut}.` }]
     : checked.faults;
   const [{ field, detail }] = faults as [Fault];
-  const more = faults.length === 1 ? '' : ` There are ${faults.length - 1} more faults.`;
+  const others = faults.length - 1;
+  const more = others === 0 ? '' : ` There ${others === 1 ? 'is' : 'are'} ${plural(others, 'more fault')}.`;
   return new ServiceError(
     errors.CONTRACT_VIOLATION,
     `The contract of ${agent_id} (version ${version}) refuses the packet: ${detail}${more}`,

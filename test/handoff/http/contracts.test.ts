@@ -206,6 +206,11 @@ for (const store of stores) {
       const names = Array.from({ length: 150 }, (_, index) => `field_${index}`);
       await published(service, 'strict', { schema: { properties: { context: { properties: { custom: { required: names } } } } } });
       const { body } = await create(service, 'strict', {});
+      assert.match(body.detail, /\. There are 99 more faults\.$/);
+      assert.match(
+        (await create(service, 'strict', Object.fromEntries(names.slice(2).map((name) => [name, 1])))).body.detail,
+        /\. There is 1 more fault\.$/,
+      );
       assert.equal(body.errors.length, 100);
       assert.deepEqual(body.errors[0], {
         field: 'context.custom.field_0',
@@ -256,10 +261,13 @@ for (const store of stores) {
     test('a check that takes too many steps names the part that it had reached [H363]', async () => {
       const service = await shareService(store);
       const slow = doubled({ uniqueItems: true });
-      await published(service, 'slow', {
-        schema: { $defs: slow.$defs, properties: { context: { properties: { custom: { $ref: '#/$defs/d0' } } } } },
-      });
-      const { status, body } = await create(service, 'slow', { ['n'.repeat(1000)]: 1 });
+      const schema = { $defs: slow.$defs, properties: { context: { properties: { custom: { $ref: '#/$defs/d0' } } } } };
+      await published(service, 'slow', { schema });
+      const custom = { ['n'.repeat(1000)]: 1 };
+      const example = await put(service, 'slow', { schema, examples: [{ context: { custom } }] });
+      assert.deepEqual([example.status, example.body.field], [400, 'examples.0.context.custom']);
+      assert.match(example.body.detail, /^examples\.0\.context\.custom can't be checked: /);
+      const { status, body } = await create(service, 'slow', custom);
       assert.deepEqual([status, body.code, body.field], [400, 'CONTRACT_VIOLATION', 'context.custom']);
       assert.match(body.detail, /context\.custom can't be checked: the check took too many steps/);
     });
