@@ -170,6 +170,18 @@ describe('fallback-service rehearse', () => {
     assert.equal(idle.code, 1, 'no call met the outage');
   });
 
+  test('with --outage keeps the cool-downs of the file, and finds a gateway that forgets them [F123]', async (t) => {
+    const config = written(t, 'config.yaml', litellm.replace('num_retries: 1', 'num_retries: 1\n  allowed_fails: 0\n  cooldown_time: 2'));
+    const args = ['--config', config, '--rate', '120', '--for', '6', '--outage', 'gpt-4o auth_error 0-4'];
+    const kept = await run(...args, '--json', '--run', started());
+    assert.equal(kept.code, 0, kept.stdout + kept.stderr);
+    const seconds: { out: { provider: string }[] }[] = JSON.parse(kept.stdout).timeline.seconds;
+    assert.deepEqual([...new Set(seconds.flatMap(({ out }) => out.map(({ provider }) => provider)))], ['gpt-4o']);
+    const forgetful = await run(...args, '--run', started("'forgets a cool-down'"));
+    assert.equal(forgetful.code, 1, forgetful.stdout);
+    assert.match(forgetful.stdout, /the gateway called gpt-4o, which the chain leaves out until .* s since its auth_error/);
+  });
+
   test('sends no scene again to a running gateway, which may remember its failures [F159]', async (t) => {
     const config = written(t, 'config.yaml', litellm.replaceAll('timeout: 3', 'timeout: 0.1'));
     let asked = 0;
@@ -609,7 +621,7 @@ describe('The own file of Portkey in a rehearsal', () => {
         { provider: 'bedrock', aws_region: 'eu', override_params: { model: 'left' } },
       ],
     };
-    const { file, groups, notes } = redirectPortkey(value, base);
+    const { file, groups, notes } = redirectPortkey(value, base, { keepState: false });
     assert.deepEqual(file, {
       retry: value.retry,
       strategy: value.strategy,
@@ -646,11 +658,25 @@ describe('The own file of Portkey in a rehearsal', () => {
   });
 });
 
+test('a file of Portkey keeps its circuit breakers for outages in time alone, wherever they are [F166]', () => {
+  const cb_config = { failure_threshold: 2, cooldown_interval: 30_000 };
+  const target = { provider: 'openai', override_params: { model: 'one' }, cb_config };
+  const value = { strategy: { mode: 'fallback', cb_config }, cb_config, targets: [target] };
+  const [kept, without] = [true, false].map((keepState) => redirectPortkey(value, base, { keepState }));
+  const given = kept!.file as typeof value;
+  assert.deepEqual([given.cb_config, given.strategy, given.targets[0]!.cb_config], [cb_config, value.strategy, cb_config]);
+  assert.deepEqual(kept!.notes, []);
+  assert.doesNotMatch(JSON.stringify(without!.file), /cb_config/);
+  assert.equal((without!.file as typeof value).strategy.mode, 'fallback');
+  assert.deepEqual(without!.notes, ['Left out of the file for the rehearsal: cb_config.']);
+});
+
 test('a kind that is played by the protocol of OpenAI keeps what Portkey would see of its failures as reasons [F114]', () => {
   const target = (provider: string) => ({ provider, api_key: 'k', override_params: { model: provider } });
   const { reasons = [] } = redirectPortkey(
     { strategy: { mode: 'fallback' }, targets: ['google', 'openai', 'anthropic'].map(target) },
     base,
+    { keepState: false },
   );
   assert.deepEqual(
     reasons.map(({ provider, condition, loss }) => [provider, condition, loss]),

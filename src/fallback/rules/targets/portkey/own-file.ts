@@ -4,7 +4,7 @@ import { knownKind } from '../../kinds.ts';
 import { errorOf } from '../../provider-errors.ts';
 import { isOutside } from '../../rehearsal.ts';
 import { listed } from '../../wording.ts';
-import { fakeAddress, type RedirectedFile, rehearsalKey } from '../gateway.ts';
+import { fakeAddress, type RedirectedFile, type RedirectOptions, rehearsalKey } from '../gateway.ts';
 import { kindNamed } from '../kind-names.ts';
 import { Section } from '../section.ts';
 import { isSlug, type NamedTarget, namedTargets } from './import.ts';
@@ -15,6 +15,9 @@ type Fields = Record<string, unknown>;
 /** The fields of targets and strategies that decide which calls are made. */
 const kept = ['name', 'strategy', 'weight', 'retry', 'request_timeout', 'override_params', 'on_status_codes'];
 
+/** The circuit breaker of a target or a strategy, which remembers failures of earlier prompts. */
+const breaker = 'cb_config';
+
 /** The fields of a target that its redirection replaces. */
 const replaced = ['provider', 'api_key', 'custom_host', 'virtual_key', 'targets'];
 
@@ -22,10 +25,10 @@ const isFields = (value: unknown): value is Fields => typeof value === 'object' 
 
 /**
  * Leads the targets of a Portkey configuration to the fake providers below `base`. Strategies, retries, timeouts and parameters
- * stay as they are; what would reach other systems is left out.
+ * stay as they are; what would reach other systems is left out, and so are circuit breakers unless `keepState`.
  * @param value the parsed file, which an import has accepted
  */
-export function redirectFile(value: unknown, base: string): RedirectedFile {
+export function redirectFile(value: unknown, base: string, { keepState }: Pick<RedirectOptions, 'keepState'>): RedirectedFile {
   const targets = namedTargets(new Section(value, '', new FindingList()));
   const names = new Map(targets.map(({ name, path }) => [path, name]));
   const omitted = new Set<string>();
@@ -34,8 +37,14 @@ export function redirectFile(value: unknown, base: string): RedirectedFile {
   const reasons: Reason[] = [];
 
   function redirect(node: Fields, path: string): Fields | undefined {
-    for (const field of Object.keys(node)) if (![...kept, ...replaced].includes(field)) omitted.add(field);
-    const plain = Object.fromEntries(kept.flatMap((field) => (node[field] === undefined ? [] : [[field, node[field]]])));
+    const taken = keepState ? [...kept, breaker] : kept;
+    for (const field of Object.keys(node)) if (![...taken, ...replaced].includes(field)) omitted.add(field);
+    const plain: Fields = Object.fromEntries(taken.flatMap((field) => (node[field] === undefined ? [] : [[field, node[field]]])));
+    if (!keepState && isFields(plain.strategy) && breaker in plain.strategy) {
+      const { [breaker]: _, ...strategy } = plain.strategy;
+      plain.strategy = strategy;
+      omitted.add(breaker);
+    }
     if (!Array.isArray(node.targets)) return leaf(node, plain, path);
     const inner = node.targets.flatMap((target, index) =>
       isFields(target) ? (redirect(target, path === '' ? `targets.${index}` : `${path}.targets.${index}`) ?? []) : [],
