@@ -145,6 +145,33 @@ describe("Portkey's gateway, started by rehearse, does what the import of its fi
   }
 });
 
+describe("Portkey's gateway leaves out no target in an outage that lasts, which a finding says [F144, F166]", () => {
+  const breaker = { failure_threshold: 0, cooldown_interval: 30_000 };
+  const target = (model: string) => ({ provider: 'openai', api_key: 'k', override_params: { model } });
+  const cooldown = { allowed_fails: 0, window_ms: 30_000, seconds: 30 };
+  const model = (name: string) => ({ name, model_id: `openai/${name}`, timeout_ms: 5_000 });
+  const files = {
+    'its file has a circuit breaker at a target and at the strategy': {
+      strategy: { mode: 'fallback', cb_config: breaker },
+      request_timeout: 5_000,
+      targets: [{ ...target('a'), cb_config: breaker }, target('b')],
+    },
+    'the chain has a cool-down': { name: 'cooled', providers: [model('a'), model('b')], cooldown },
+  };
+  for (const [name, file] of Object.entries(files))
+    test(name, async (t) => {
+      const config = await written(t, 'config.json', JSON.stringify(file));
+      const outage = ['--rate', '60', '--outage', 'a server_error 1-3', '--for', '6'];
+      const { code, result, errors } = await rehearse('--config', config, '--format', 'portkey', ...outage, '--run', portkey);
+      assert.equal(code, 3, errors);
+      const said = result.differences.map(({ kind, provider }: { kind: string; provider: string }) => `${kind} ${provider}`);
+      assert.deepEqual([...new Set(said)], ['cooldown a']);
+      // It called the target in each second, also behind the failures.
+      const called = result.timeline.seconds.map(({ calls }: { calls: { provider: string }[] }) => calls[0]?.provider);
+      assert.deepEqual(called, ['a', 'a', 'a', 'a', 'a', 'a']);
+    });
+});
+
 describe('A small file ends as it should', () => {
   for (const file of rehearsedFiles.filter(({ inCi }) => inCi))
     test(file.file, async () => {

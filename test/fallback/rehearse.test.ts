@@ -10,6 +10,8 @@ import { type OutageOptions, timelineFrom } from '../../src/fallback/rehearse/ou
 import { filledIn, RehearsalError, startProgram, wordsOf } from '../../src/fallback/rehearse/program.ts';
 import { exitCodeOf, reportOf } from '../../src/fallback/rehearse/report.ts';
 import { define } from '../../src/fallback/rules/chain.ts';
+import { routingOf } from '../../src/fallback/rules/routing.ts';
+import { exportChain } from '../../src/fallback/rules/targets/export.ts';
 import { importChain } from '../../src/fallback/rules/targets/import.ts';
 import { redirectFile } from '../../src/fallback/rules/targets/litellm/own-file.ts';
 import { redirectFile as redirectPortkey } from '../../src/fallback/rules/targets/portkey/own-file.ts';
@@ -363,6 +365,26 @@ describe('A finding', () => {
     assert.deepEqual([because({}, 'calls'), because({ kind: 'memory' }), because({ loss: false })], [0, 0, 0]);
     // Draws do not depend on how a failure goes on.
     assert.deepEqual([because({}, 'draws'), because({ kind: 'calls', condition: 'auth_error' }, 'draws')], [1, 0]);
+  });
+
+  test('of an export about cool-downs as such explains differences of cool-downs alone [F167]', () => {
+    const cooldown = { allowed_fails: 0, window_ms: 1000, seconds: 30 };
+    const chain = define({
+      name: 'c',
+      providers: [
+        { name: 'a', model_id: 'openai/a' },
+        { name: 'b', model_id: 'openai/b' },
+      ],
+      cooldown,
+    });
+    const because = (format: 'portkey' | 'litellm', kind: 'calls' | 'cooldown') => {
+      const { warnings } = exportChain(format, { chain, routing: routingOf(chain), prefer: 'failover' });
+      const differing = { ...difference, provider: 'a', kind, condition: 'server_error' as const };
+      return explained({ ...result, chain, differences: [differing] }, [], warnings)[0]!.because.filter((one) => /cool-down/.test(one))
+        .length;
+    };
+    assert.deepEqual([because('portkey', 'cooldown'), because('portkey', 'calls')], [1, 0]);
+    assert.deepEqual([because('litellm', 'cooldown') > 0, because('litellm', 'calls')], [true, 0]);
   });
 
   test('does not excuse a gateway that cannot be used [F65]', () => {

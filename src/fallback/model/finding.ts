@@ -43,9 +43,12 @@ export const concerns = ({ provider, condition, stream, status_codes: statuses }
   (stream === undefined || failed.stream === undefined || failed.stream === stream) &&
   (statuses === undefined || failed.status_code === undefined || statuses.some((status) => status === failed.status_code));
 
+/** The kind of findings, and the code of warnings, about cool-downs. */
+export const ofCooldowns = 'cooldowns';
+
 /** Whether a finding is about cool-downs as such, and so about no single failure. */
 export const isOfCooldowns = ({ kind, condition }: Partial<Pick<Finding, 'kind'>> & Pick<Finding, 'condition'>): boolean =>
-  kind === 'cooldowns' && condition === null;
+  kind === ofCooldowns && condition === null;
 
 /** A difference, as far as findings are about it. */
 interface Differing extends Failed {

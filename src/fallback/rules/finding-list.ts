@@ -1,6 +1,6 @@
 import { type Condition, conditions } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
-import type { Concerned, Finding } from '../model/finding.ts';
+import { type Concerned, type Finding, ofCooldowns } from '../model/finding.ts';
 
 /** What a finding is about, and whether it is a loss. */
 export interface Concern {
@@ -51,12 +51,16 @@ export class FindingList {
 /** What a finding says, and of which failures. */
 export type Reason = Pick<Finding, 'detail' | 'loss' | keyof Concerned> & Partial<Pick<Finding, 'kind'>>;
 
-/** A warning of an export as findings: its field or its sentence names the providers, all if neither does, and its sentence the conditions. */
-export function reasonsOf({ field, detail, loss }: Warning, names: readonly string[]): Reason[] {
+/**
+ * A warning of an export as findings: its field or its sentence names the providers, all if neither does, and its sentence the conditions,
+ * unless it is about cool-downs as such.
+ */
+export function reasonsOf({ code, field, detail, loss }: Warning, names: readonly string[]): Reason[] {
   const words = ` ${detail.replace(/[,;.:]? /g, ' ')} `;
   const index = /^providers\.(\d+)(\.|$)/.exec(field ?? '')?.[1];
   const inWords = names.filter((name) => words.includes(` ${name} `));
   const named = index !== undefined ? names.slice(Number(index), Number(index) + 1) : inWords.length > 0 ? inWords : names;
+  if (code === ofCooldowns) return named.map((provider) => ({ kind: code, detail, loss, provider, condition: null }));
   return conditions
     .filter((condition) => new RegExp(`\\b${condition}\\b`).test(detail))
     .flatMap((condition) => named.map((provider) => ({ detail, loss, provider, condition })));

@@ -350,6 +350,34 @@ export function testTests(dashboard: () => Dashboard, provider: () => SlowProvid
     assert.match((await rows.allTextContents())[0]!, /^Second.*The chain says/);
   });
 
+  test('a rehearsal of outages says which rule of the export explains a cool-down that the gateway does not have, in both schemes, wide and narrow [F167]', async (t) => {
+    const id = await dashboard().chain({ name: 'forgotten', cooldown: { allowed_fails: 0, window_ms: 30_000, seconds: 30 } });
+    const { token } = (await dashboard().service.call('GET', `/chains/${id}/rehearsal-token`)).body;
+    const base = `${dashboard().address}/rehearsal/${token}`;
+    const upstreams = ['gpt-4o', 'claude'].map((name) => ({ base: `${base}/${name}/v1`, retries: new Map() }));
+    const gateway = await startGateway(t, upstreams);
+    const page = await dashboard().open(t, `/chains/${id}/rehearse`);
+    await page.getByLabel('Gateway', { exact: true }).selectOption({ label: 'Portkey' });
+    await page.getByLabel('Failures').selectOption({ label: 'outages in time' });
+    await page.getByLabel('Address of the gateway').fill(gateway.url);
+    await page.getByLabel('Duration').fill('4');
+    await page.getByLabel(/^From\b/).fill('0');
+    await page.getByLabel(/^To\b/).fill('2');
+    await button(page, 'Rehearse').click();
+    await heading(page, /Test of forgotten differs/).waitFor();
+    const difference = page.getByRole('listitem').filter({ hasText: /the gateway called gpt-4o, which the chain leaves out until/ });
+    assert.match((await difference.textContent())!, /Explained by the export: The format can't represent cool-downs: a provider/);
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const size of [2560, 1280, 320]) {
+        await page.setViewportSize({ width: size, height: 900 });
+        await assertFits(page);
+        await assertAccessible(page);
+        if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/explained-${colorScheme}-${size}.png`, fullPage: true });
+      }
+    }
+  });
+
   test("the history lists a chain's tests, newest first, and compares two of them", async (t) => {
     const id = await dashboard().chain({ name: 'compared' });
     for (let older = 0; older < 19; older += 1) await dashboard().run(id, { preset: 'flap', prompt_count: 1 });

@@ -1,5 +1,6 @@
 import { type ChainDefinition, type Condition, conditions, type Provider, type Rule } from '../../model/chain.ts';
 import type { preferences } from '../../model/export.ts';
+import { ofCooldowns } from '../../model/finding.ts';
 import type { Routing } from '../../model/routing.ts';
 import { filled } from '../chain.ts';
 import { ofStream, usualCondition, usualStatus } from '../conditions.ts';
@@ -157,7 +158,10 @@ export function warnOfInterrupted({ providers, warnings }: Source, target: strin
   warnings.loss('interrupted', null, sentence);
 }
 
-/** Warns of the fields that the format can't represent, in one warning. */
+const withoutCooldowns =
+  "The format can't represent cool-downs: a provider that the chain leaves out after failures is called again for the next prompt.";
+
+/** Warns of the fields that the format can't represent: of cool-downs, and of all others in one warning. */
 export function warnOfUnsupportedFields(
   { chain, warnings }: Source,
   carries: { prices?: boolean; params?: boolean; streams?: boolean; cooldowns?: boolean } = {},
@@ -173,8 +177,8 @@ export function warnOfUnsupportedFields(
   const limits = (['first_token_ms', 'idle_ms'] as const).filter((field) => providers.some((provider) => provider[field] !== null));
   if (!carries.streams) left.push(...limits);
   const cools = chain.cooldown !== null || providers.some(({ cooldown }) => cooldown !== null);
-  if (!carries.cooldowns && cools) left.push('cool-downs');
-  // Only parameters, limits and cool-downs change how a provider is called.
-  const isLoss = left.includes('cool-downs') || left.includes("the providers' params") || (!carries.streams && limits.length > 0);
+  if (!carries.cooldowns && cools) warnings.loss(ofCooldowns, chain.cooldown && 'cooldown', withoutCooldowns);
+  // Only parameters and limits change how a provider is called.
+  const isLoss = left.includes("the providers' params") || (!carries.streams && limits.length > 0);
   if (left.length > 0) warnings.add('not_carried', null, `The format can't represent ${listed(left)}.`, isLoss);
 }

@@ -1,5 +1,6 @@
 import { duration, plural } from '../../../../kit/wording.ts';
 import { type Condition, type Cooldown, conditions, maxAllowedFails, maxCooldownSeconds, maxWindowMs } from '../../../model/chain.ts';
+import { ofCooldowns } from '../../../model/finding.ts';
 import { countedByDefault, usualStatus } from '../../conditions.ts';
 import { cooldownOf } from '../../cooldown.ts';
 import { listed } from '../../wording.ts';
@@ -90,10 +91,10 @@ export function cooldownSettings({ chain, providers, warnings }: Source, kinds: 
   const { allowed_fails, window_ms, seconds } = cooldown;
   const unlike = chain.providers.filter((_, other) => JSON.stringify(cooldowns[other]) !== JSON.stringify(cooldown));
   const one = `LiteLLM has one number of allowed failures for models that are alone in their group; that of ${chain.providers[index]!.name} also holds for ${listed(unlike.map(({ name }) => name))}.`;
-  if (unlike.length > 0) warnings.loss('cooldown', 'cooldown', one);
+  if (unlike.length > 0) warnings.loss(ofCooldowns, 'cooldown', one);
   if (window_ms !== seconds * 1000)
     warnings.loss(
-      'cooldown',
+      ofCooldowns,
       'cooldown',
       `LiteLLM counts failures as long as its cool-downs last, ${duration(seconds * 1000)}; the chain for ${duration(window_ms)}.`,
     );
@@ -101,7 +102,7 @@ export function cooldownSettings({ chain, providers, warnings }: Source, kinds: 
     const [theirs, ours] = [countedOf(kinds[other] ?? 'openai'), cooldown.conditions ?? countedByDefault];
     const apart = conditions.filter((condition) => theirs.includes(condition) !== ours.includes(condition));
     const sentence = `Of the failures of ${provider.name}, LiteLLM counts ${listed(theirs)} for its cool-downs; the chain counts ${listed(ours)}.`;
-    if (apart.length > 0) warnings.loss('cooldown', 'cooldown', sentence);
+    if (apart.length > 0) warnings.loss(ofCooldowns, 'cooldown', sentence);
   }
   // LiteLLM takes its own default for none given, but not beside a policy.
   const policy = { InternalServerErrorAllowedFails: allowed_fails };
