@@ -39,6 +39,30 @@ export function chainTests(dashboard: () => Dashboard): void {
     await page.getByRole('link', { name: 'listed-two' }).waitFor();
   });
 
+  test('come behind the table of a rehearsal where there are none yet, and lead where there are some [F169]', async (t) => {
+    await dashboard().chain({ name: 'a first chain' });
+    const page = await dashboard().open(t, '/chains');
+    const example = page.getByText('What a rehearsal of a chain shows');
+    await page.getByRole('link', { name: 'a first chain' }).waitFor();
+    assert.equal(await example.count(), 0);
+    await page.route(
+      ({ pathname }) => pathname === '/chains',
+      (route) => route.fulfill({ contentType: 'application/json', body: '[]' }),
+    );
+    await page.reload();
+    const panels = page.locator('main section');
+    await page.getByRole('heading', { name: 'No chains yet' }).waitFor();
+    assert.match((await panels.first().textContent())!, /What a rehearsal of a chain shows.*DIFFERS {2}quota_exceeded/s);
+    for (const colorScheme of ['dark', 'light'] as const) {
+      await page.emulateMedia({ colorScheme });
+      for (const size of [1280, 320]) {
+        await page.setViewportSize({ width: size, height: 900 });
+        await assertFits(page);
+        if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/none-${colorScheme}-${size}.png`, fullPage: true });
+      }
+    }
+  });
+
   test('are read again only after a change of one', async (t) => {
     await dashboard().chain({ name: 'unchanged' });
     const page = await dashboard().open(t, '/chains', 'with a clock');

@@ -289,7 +289,8 @@ describe('The limits of streams in an export', () => {
     const streams = (format: ExportFormat) => exported(threeProviders, format).warnings.filter(({ code }) => code === 'streams');
     assert.ok(streams('litellm').some(({ detail }) => detail.includes('LiteLLM passes a streamed refusal')));
     assert.ok(streams('litellm').every(({ loss }) => !loss));
-    assert.deepEqual([streams('bifrost').length, streams('portkey').length], [0, 1]);
+    assert.deepEqual([streams('bifrost').length, streams('portkey').length], [0, 2]);
+    assert.ok(streams('portkey').some(({ detail }) => detail.startsWith("Portkey's request_timeout limits the time until the status")));
   });
 
   test('are a loss wherever the target has none, as is an attempt after a stream that was interrupted [F134]', () => {

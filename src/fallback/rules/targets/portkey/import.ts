@@ -78,7 +78,11 @@ export function importPortkey(file: Section): Draft {
   file.findings.add('streams', null, streams);
   noteStreams(
     file.findings,
-    providers.map(({ name, provider }) => ({ name: String(name), kind: typeof provider === 'string' ? provider : null })),
+    providers.map(({ name, provider, timeout_ms }) => ({
+      name: String(name),
+      kind: typeof provider === 'string' ? provider : null,
+      isTimed: timeout_ms !== undefined,
+    })),
   );
   const { name } = file.fields;
   return { ...(typeof name === 'string' ? { name } : {}), ...withSharedCooldown(providers), fallback_rules: rules };

@@ -28,7 +28,11 @@ const isFields = (value: unknown): value is Fields => typeof value === 'object' 
  * stay as they are; what would reach other systems is left out, and so are circuit breakers unless `keepState`.
  * @param value the parsed file, which an import has accepted
  */
-export function redirectFile(value: unknown, base: string, { keepState }: Pick<RedirectOptions, 'keepState'>): RedirectedFile {
+export function redirectFile(
+  value: unknown,
+  base: string,
+  { keepState }: Pick<RedirectOptions, 'keepState'> = { keepState: false },
+): RedirectedFile {
   const targets = namedTargets(new Section(value, '', new FindingList()));
   const names = new Map(targets.map(({ name, path }) => [path, name]));
   const omitted = new Set<string>();
