@@ -82,3 +82,23 @@ describe("LiteLLM's router does with a file what the imported chain says, except
     });
   }
 });
+
+test("LiteLLM's timeout is the longest silence of an answer, and in streams stream_timeout takes its place [F168]", async () => {
+  const limitsOf = async (kind: string, settings: object, isStreamed: boolean) => {
+    const model = { model_name: 'm', litellm_params: { model: `${kind}/m`, api_base: 'http://m.test/v1', api_key: 'sk-any', ...settings } };
+    const file = { config: JSON.stringify({ model_list: [model] }), group: 'm', fresh: true, scenes: [{}] };
+    const [played] = await sceneRouter.play({ ...file, ...(isStreamed && { streams: healthyStreams(false) }) });
+    assert.equal(played!.error, null);
+    return played!.limits;
+  };
+  for (const kind of ['openai', 'anthropic']) {
+    const both = { timeout: 3, stream_timeout: 7 };
+    const found = [
+      await limitsOf(kind, { timeout: 3 }, false),
+      await limitsOf(kind, { timeout: 3 }, true),
+      await limitsOf(kind, both, false),
+      await limitsOf(kind, both, true),
+    ];
+    assert.deepEqual(found, [[3], [3], [3], [7]], kind);
+  }
+});

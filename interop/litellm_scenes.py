@@ -3,8 +3,8 @@
 Each line of standard input is {"config": text, "group": name, "fresh": bool, "scenes": [{host: failure}]}: the hosts that
 fail in a scene, each with {"status", "text"}, or "timeout" or "reset" instead. All others answer. With "streams",
 {"chat": text, "messages": text}, answers are streamed: these by healthy hosts, and those with "then" break the connection
-("cut") or time out ("silence") behind their text. Each line of standard output but the first is [{"calls": [host], "answer": text or null, "error": text or null}], in the order of the scenes. `fresh`
-plays them one after the other, each without what LiteLLM remembers of failures.
+("cut") or time out ("silence") behind their text. Each line of standard output but the first is [{"calls": [host], "limits": [the longest silence of each call in seconds], "answer": text or null, "error": text or null}],
+in the order of the scenes. `fresh` plays them one after the other, each without what LiteLLM remembers of failures.
 """
 
 import asyncio
@@ -66,6 +66,8 @@ async def fake(self, request: httpx.Request, **_):
     scene = next(scene for mark, scene in scenes.items() if mark in text)
     host = urlsplit(str(request.url)).hostname
     scene["calls"].append(host)
+    # What the client takes for the longest time between two parts of an answer.
+    scene["limits"].append((request.extensions.get("timeout") or {}).get("read"))
     failure = scene["failures"].get(host)
     if failure == "timeout":
         raise httpx.ReadTimeout("no answer", request=request)
@@ -103,7 +105,7 @@ async def text_of(response) -> str:
 
 async def play(router, group: str, number: int, failures: dict, streams: dict | None) -> dict:
     mark = f"scene {number}."
-    scene = scenes[mark] = {"failures": failures, "calls": [], "streams": streams}
+    scene = scenes[mark] = {"failures": failures, "calls": [], "limits": [], "streams": streams}
     answer = error = None
     try:
         messages = [{"role": "user", "content": f"Say OK in {mark}"}]
@@ -112,7 +114,7 @@ async def play(router, group: str, number: int, failures: dict, streams: dict | 
     except Exception as raised:
         error = f"{type(raised).__name__}: {raised}"[:300]
     del scenes[mark]
-    return {"calls": scene["calls"], "answer": answer, "error": error}
+    return {"calls": scene["calls"], "limits": scene["limits"], "answer": answer, "error": error}
 
 
 def forget(router) -> None:

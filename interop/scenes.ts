@@ -97,6 +97,8 @@ export function healthyStreams(hasTools: boolean): Record<'chat' | 'messages', s
 /** What a program did in a scene: the hosts that it called, in order, and its answer. */
 export interface Played {
   calls: string[];
+  /** The longest silence of each call in seconds, where the program runs in a client that tells it. */
+  limits?: (number | null)[];
   answer: string | null;
   error: string | null;
 }

@@ -285,7 +285,7 @@ describe('The limits of streams in an export', () => {
     assert.deepEqual(timeoutOf({ idle_ms: 1500 }), [undefined, true]);
   });
 
-  test('are beside what the gateway was measured to do with streams, which is no loss [F160]', () => {
+  test('are beside what the gateway was measured to do with streams, which is no loss [F160, F168]', () => {
     const streams = (format: ExportFormat) => exported(threeProviders, format).warnings.filter(({ code }) => code === 'streams');
     assert.ok(streams('litellm').some(({ detail }) => detail.includes('LiteLLM passes a streamed refusal')));
     assert.ok(streams('litellm').every(({ loss }) => !loss));
