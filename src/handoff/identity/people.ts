@@ -29,12 +29,18 @@ export async function suspendedAs(store: Store, tenant: number, person: Pick<Per
   return name === undefined ? undefined : `${name} is suspended here.`;
 }
 
-/** Stores a person as the identity provider names it. Returns why the person may not act under the name, if so. */
+/** Whether a name was released since the provider gave it to the person, who then takes it by a new sign-in or a new token alone. */
+const wasReleased = ({ subject, last_seen_at, links_end_at }: StoredPerson, named: Date): boolean =>
+  subject === null && last_seen_at !== null && links_end_at !== null && named.getTime() < Date.parse(links_end_at);
+
+/**
+ * Stores a person as the identity provider names it. Returns why the person may not act under the name, if so.
+ * @param named when the provider gave the person the name: now, when the session began, or when the token was issued
+ */
 export async function keepPerson(
   store: Store,
   tenant: number,
-  person: Person,
-  groups: readonly string[],
+  { person, groups, named }: { readonly person: Person; readonly groups: readonly string[]; readonly named: Date },
   now: Date,
 ): Promise<string | undefined> {
   const suspended = await suspendedAs(store, tenant, person);
@@ -46,6 +52,7 @@ export async function keepPerson(
       const stored = people.get(key)!;
       const refusal = refusedAs(stored, person);
       if (refusal !== undefined) return refusal;
+      if (wasReleased(stored, named)) return `The name ${person.name} was released here since.`;
       // Who is let in again has not left.
       people.put({ ...stored, ...person, groups, last_seen_at: now.toISOString(), left_at: null });
       return undefined;

@@ -95,7 +95,7 @@ export class Sessions {
     const person = { subject: String(claims.sub), issuer: provider.issuer, name };
     const groups = groupsIn(claims, rules);
     const now = clock();
-    const refusal = await keepPerson(store, tenant.number, person, groups, now);
+    const refusal = await keepPerson(store, tenant.number, { person, groups, named: now }, now);
     if (refusal !== undefined) throw refused(refusal);
     const bytes = Buffer.alloc(tokenBytes);
     random(bytes);
@@ -244,14 +244,19 @@ export class Sessions {
 
   /** The groups of the person now; undefined: the session is somebody else's now, or of another tenant. */
   async #stillThere(
-    { name, subject, issuer, tenant_id, tenant_number }: SessionAccess,
+    { name, subject, issuer, tenant_id, tenant_number, created_at }: SessionAccess,
     { claims }: SignedIn,
   ): Promise<string[] | undefined> {
     const { store, rules, clock } = this.#parts;
     const tenant = await tenantOf(store, claims, rules);
     if (typeof tenant === 'string' || tenant.id !== tenant_id || personName(claims, rules) !== name) return undefined;
     const groups = groupsIn(claims, rules);
-    const refusal = await keepPerson(store, tenant_number, { subject, issuer, name }, groups, clock());
+    const refusal = await keepPerson(
+      store,
+      tenant_number,
+      { person: { subject, issuer, name }, groups, named: new Date(created_at) },
+      clock(),
+    );
     return refusal === undefined ? groups : undefined;
   }
 

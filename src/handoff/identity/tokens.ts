@@ -159,7 +159,8 @@ export class Tokens {
       ...sight,
     } as const satisfies Partial<Caller>;
     const person = name === undefined || subject === undefined ? undefined : { subject, issuer: provider.issuer, name };
-    const refusal = await this.#refusalOf(tenant.number, subject, person, groups);
+    const named = new Date(typeof claims.iat === 'number' ? claims.iat * 1000 - leewayMs : 0);
+    const refusal = await this.#refusalOf(tenant.number, subject, person && { person, groups, named });
     if (refusal !== undefined) throw refused(refusal);
     return person === undefined ? { ...caller, origin: `client:${agent}` } : { ...caller, origin: personOrigin(person.name), person };
   }
@@ -171,13 +172,12 @@ export class Tokens {
   async #refusalOf(
     tenant: number,
     subject: string | undefined,
-    person: Caller['person'],
-    groups: readonly string[],
+    held: Parameters<typeof keepPerson>[2] | undefined,
   ): Promise<string | undefined> {
     const { store, clock } = this.#parts;
-    const stored = person && (await store.whole(tenant).people.find(nameKey(person.name)));
-    if (person !== undefined && !stored?.subject) return keepPerson(store, tenant, person, groups, clock());
-    return (person && refusedAs(stored, person)) ?? this.#suspendedAs(tenant, subject);
+    const stored = held && (await store.whole(tenant).people.find(nameKey(held.person.name)));
+    if (held !== undefined && !stored?.subject) return keepPerson(store, tenant, held, clock());
+    return (held && refusedAs(stored, held.person)) ?? this.#suspendedAs(tenant, subject);
   }
 
   async #suspendedAs(tenant: number, subject: string | undefined): Promise<string | undefined> {
@@ -192,7 +192,9 @@ export class Tokens {
     const held = this.#held.get(caller);
     if (this.#over.has(caller) || (ends !== undefined && ends <= clock().getTime())) return false;
     if ((await store.tenants.matching(tenant_id)).length === 0) return false;
-    if (person !== undefined && refusedAs(await store.whole(tenant_number).people.find(nameKey(person.name)), person)) return false;
+    const stored = person && (await store.whole(tenant_number).people.find(nameKey(person.name)));
+    // Without a subject the name was released.
+    if (person !== undefined && (!stored?.subject || refusedAs(stored, person))) return false;
     if (held === undefined) return true;
     if (!isJwt(held.token)) this.#askAgain(caller, held);
     return (await this.#suspendedAs(tenant_number, held.subject)) === undefined;

@@ -791,6 +791,29 @@ describe('A name that is released', () => {
       urls.splice(0, 2, own.body.url);
       assert.deepEqual(await pages(), [200], own.text);
     });
+
+  for (const store of stores)
+    test(`is not taken again by a token that was issued, or a session that began, before, on ${store.name} [H428]`, async (t) => {
+      const { service, issuer, clock } = await start(t, { store });
+      const claims = { sub: 'dana', email: dana.email, email_verified: true, scope: 'baton:read' };
+      const statusOf = async (token: string) =>
+        (await service.call('GET', '/keys/self', { key: null, headers: { authorization: `Bearer ${token}` } })).status;
+      const tokens = [
+        await issuer.token(publicUrl, { claims }),
+        await issuer.token(publicUrl, { claims: { ...claims, iat: undefined } as never }),
+      ];
+      assert.deepEqual(await Promise.all(tokens.map(statusOf)), [200, 200]);
+      const session = asPerson(service, cookiesOf(await signIn(service, issuer)));
+      const release = () => service.call('POST', `/people/${dana.email}/release`);
+      clock.turn(1);
+      assert.equal((await release()).status, 200);
+      assert.deepEqual(await Promise.all(tokens.map(statusOf)), [401, 401]);
+      assert.equal((await session('GET', '/keys/self')).status, 401);
+      assert.equal((await signIn(service, issuer, { ...dana, sub: 'another dana' })).status, 302, 'who signs in next has it');
+      assert.equal((await release()).status, 200);
+      clock.turn(61);
+      assert.equal(await statusOf(await issuer.token(publicUrl, { claims })), 200, 'a new token takes it');
+    });
 });
 
 describe('The list of people', () => {
