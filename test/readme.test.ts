@@ -172,7 +172,7 @@ describe('The README', () => {
     }
   });
 
-  test('shows scenes that docs/rehearsal.md has', () => {
+  test('shows scenes that docs/rehearsal.md has, as does the dashboard without chains [F169]', () => {
     const [{ text } = { text: '' }] = [...readme.matchAll(/^```text\n( +(?:answer +)?scene .*?)^```$/gms)].map(([, shown = '']) => ({
       text: shown,
     }));
