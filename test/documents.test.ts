@@ -57,6 +57,14 @@ describe('What the specification leaves open', () => {
   }
 });
 
+test('CHANGELOG.md has one entry for each subject', () => {
+  const subjects = [...read('CHANGELOG.md').matchAll(/^- \*\*([^*]+)\*\*/gm)].map(([, subject]) => subject);
+  assert.deepEqual(
+    subjects.filter((subject, index) => subjects.indexOf(subject) !== index),
+    [],
+  );
+});
+
 describe('docs/agents.md', () => {
   test('lists every tool that clients of MCP get, in their order', () => {
     const listed = [...read('docs/agents.md').matchAll(/^\| `(\w+)` \|/gm)].map(([, name]) => name);
