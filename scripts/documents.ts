@@ -159,23 +159,26 @@ large, each with the code \`VALIDATION_ERROR\`.
 }
 
 const verbs: Record<Verb, string> = {
-  claim: '`POST /packets/{id}/claim`, or a batch claim',
+  claim:
+    '`POST /packets/{id}/claim`, `POST /packets/claim-next`, or a batch claim; `POST /approvals`, which makes a packet that its agent holds',
   start: '`PATCH` with status `in_progress`',
-  ask: '`POST /packets/{id}/questions`, or `PATCH` with status `awaiting_human`; the packet must have a question then',
+  ask: '`POST /packets/{id}/questions`, or `PATCH` with status `awaiting_human`, if the packet has a question then; `POST /approvals`',
   ask_again: '`POST /packets/{id}/questions`, when the time to answer the open question is over',
-  respond: '`POST /packets/{id}/respond`',
+  respond: '`POST /packets/{id}/respond`, or an answer link; the decision of a policy, a standing approval or a timeout about an action',
   withdraw: '`DELETE /packets/{id}/question`, if an agent holds the packet',
   reopen: '`DELETE /packets/{id}/question`, if nobody holds the packet',
-  complete: '`PATCH` with status `completed`, or a batch complete; refused while a required answer is missing',
+  complete:
+    '`PATCH` with status `completed`, or a batch complete; refused while a required answer is missing. A packet of `POST /approvals`: the end of the execution, or a decision that approves nothing',
   fail: '`PATCH` with status `failed`',
-  expire: '`PATCH` with status `expired`',
+  expire:
+    '`PATCH` with status `expired`. A packet of `POST /approvals`: the end of the time in which its approval is valid, if no execution has begun',
   release: '`POST /packets/{id}/release`, or `DELETE /packets/{id}/lease`',
   lose: 'the expiry of a lease',
   time_out: 'the expiry of unclaimed packets',
   time_out_fail: 'the timeout of a question with `on_timeout` `fail`',
   time_out_expire: 'the timeout of a question with `on_timeout` `expire`',
   delete: '`DELETE /packets/{id}`, the only operation that changes the status of a `completed` packet',
-  erase: '`POST /erasures`',
+  erase: '`POST /erasures`. It and retention also erase packets that have ended, which keep their status',
 };
 
 function lifeDocument(): string {

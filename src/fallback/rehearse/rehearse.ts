@@ -161,7 +161,7 @@ export async function rehearse(
       result,
       program: { label, version, measured },
       differences: differencesOf(result, imported, configuration),
-      // What is said of a configuration is true of one that a program was started with, or got with each request.
+      // The notes describe the configuration that we made. They hold if we started a program with it, or sent it with each request.
       notes: words === undefined && gatewayOf(configuration.gateway).configHeader === null ? [] : configuration.notes,
     };
   } catch (error) {
@@ -216,7 +216,7 @@ interface Formats {
   readonly isAssumed: boolean;
 }
 
-/** The gateway is that of the file, else the one of --format, else the one that the words of --run name. */
+/** The gateway whose file it is, else the gateway that `--format` names, else the gateway that the command of `--run` names. */
 function formatsOf({ config, format }: RehearseOptions, text: string, words: readonly string[] = []): Formats {
   const known = importFormats.find((one) => one === format);
   if (format !== undefined && known === undefined)

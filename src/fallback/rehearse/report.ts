@@ -105,7 +105,7 @@ function rowOf({ scenario, request, agrees, tested, expected, attempts, served_b
   };
 }
 
-/** The rows, where those of a scene with both answers are one if they say the same. */
+/** The rows. A scene that was played with streamed and with whole answers has one row if both say the same. */
 function withTwins(rows: readonly Row[]): Row[] {
   return rows.flatMap((row, index) => {
     const isTwin = (other: Row | undefined) =>

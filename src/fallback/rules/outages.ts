@@ -67,9 +67,9 @@ interface SeenFailure {
   readonly end: number;
   /** Until when a gateway may leave the provider out by it. */
   readonly until: number;
-  /** When the first call began that the provider answered since. */
+  /** When the first call after the failure began that the provider answered. */
   answered: number;
-  /** Of this one and those before that were not answered since, the one by which a gateway may leave the provider out longest. */
+  /** Of this failure and the earlier failures after which the provider has not answered yet: the failure by which a gateway may leave the provider out longest. */
   longest?: SeenFailure;
 }
 
@@ -166,7 +166,7 @@ export class OutageComparison {
       this.#spans.push({ provider, from: end, to, prompt, call, condition, status_code });
   }
 
-  /** Compares a prompt that has ended. `outcomeOf` says how it ended, beside what the chain says of it and how it ends there. */
+  /** Compares a prompt that has ended. `outcomeOf` says how it ended, given what the chain says about it and how it ends in the chain. */
   compare(played: PlayedPrompt, outcomeOf: (expected: Expected, end: NextStep['end']) => Outcome): ComparedPrompt {
     this.#countDraws(played);
     const exact = this.#said(played, new Map());
@@ -182,7 +182,7 @@ export class OutageComparison {
     return { ...exact, agrees: false };
   }
 
-  /** The differences so far, those of most prompts first. */
+  /** The differences so far; the difference that most prompts have comes first. */
   get items(): Difference[] {
     const items = [...this.#known.values()].sort((one, other) => other.prompts - one.prompts || one.first_index - other.first_index);
     return [...items, ...this.#drawDifferences()];
@@ -225,7 +225,7 @@ export class OutageComparison {
     }
   }
 
-  /** Whether a provider is left out; the time of those in `shifts` is another one for it. What a prompt met in its `shared` calls so far, it knows at once, whatever the clock says. */
+  /** Whether a provider is left out; the time of a provider in `shifts` is shifted by so many milliseconds. The failures that a prompt met in its first `shared` calls count for it at once, whatever the clock says. */
   #isOut(provider: number, at: number, shifts: ReadonlyMap<number, number>, own?: { prompt: number; shared: number }): boolean {
     const seen = at + (shifts.get(provider) ?? 0);
     return this.#spans.some(

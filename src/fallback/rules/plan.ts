@@ -43,7 +43,10 @@ export function presetOf({ mode, preset, faults, timeline }: TestRequest): Prese
   return preset ?? 'coverage';
 }
 
-/** The number of prompts of a test: by default each of the given texts once, or each scene of a preset, so that it can pass, else each shape as often. */
+/**
+ * The number of prompts of a test. By default it is the number of the given texts, else the number of scenes of the preset, so that
+ * every scene is played and the test can pass. Without a preset all scenes are played equally often.
+ */
 export function promptCountOf(request: TestRequest, { length: scenes }: Pick<Plan, 'length'>): number {
   const { prompt_count, prompts, timeline } = request;
   if (timeline) return promptsOf(timeline);
@@ -75,7 +78,7 @@ function timelinePlan(request: TestRequest): Plan {
   return request.mode === 'rehearsal' ? shapesOf(request).map((shape) => ({ ...scene, shape })) : [scene];
 }
 
-/** The scenes of streamed answers, each followed by that of the same name with whole ones. */
+/** The scenes with streamed answers, each followed by the scene of the same name with whole answers. */
 function alternating(streamed: Plan, whole: Plan): Scene[] {
   const names = new Set(streamed.map(({ name }) => name));
   const twins = new Map(whole.map((scene) => [scene.name, scene]));

@@ -13,7 +13,7 @@ export const providerErrors: readonly ProviderError[] = [...openaiErrors, ...ant
 export const errorOf = (kind: string, condition: Condition, status?: number): ProviderError | undefined =>
   providerErrors.find((one) => one.condition === condition && one.kinds.includes(kind) && (status === undefined || one.status === status));
 
-/** The statuses that a kind is known to send for a condition; those of another one if it is not known to have its own. */
+/** The statuses that a kind of providers is known to send for a condition; if none is known, the statuses that the kind `otherwise` sends. */
 export function statusesSentBy(kind: string, condition: Condition, otherwise: string): readonly number[] {
   const sent = (name: string) =>
     providerErrors.flatMap((one) => (one.condition === condition && one.kinds.includes(name) ? [one.status] : []));
@@ -21,12 +21,12 @@ export function statusesSentBy(kind: string, condition: Condition, otherwise: st
   return [...new Set(own.length > 0 ? own : sent(otherwise))];
 }
 
-/** The statuses with which providers refuse by a condition; one above 499 stays a server's, whatever its error says. */
+/** The statuses below 500 that providers send for a condition. A status from 500 on always means a failure of the server, whatever the error says. */
 export const statusesSeen = (condition: Condition): readonly number[] => [
   ...new Set(providerErrors.filter((one) => one.condition === condition && one.status < 500).map(({ status }) => status)),
 ];
 
-/** The statuses of a condition that others have too, and what its errors then say; null if its status always decides. */
+/** The statuses that a condition shares with other conditions, and the words by which its errors are told apart; null if the status always decides. */
 export function wordsSeen(condition: Condition): { readonly statuses: readonly number[]; readonly says: RegExp } | null {
   const worded = providerErrors.filter((one) => one.condition === condition && one.says !== undefined);
   if (worded.length === 0) return null;

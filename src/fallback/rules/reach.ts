@@ -81,7 +81,7 @@ export function pathsTo(engine: Engine, rulings = rulingsOf(engine)): readonly (
   return paths;
 }
 
-/** The failovers of a provider that lead to different providers: of those that lead to the same ones, the one with the fewest retries. */
+/** The failovers of a provider that lead to different providers. Of several failovers that lead to the same providers, it has the one with the fewest retries. */
 function exitsOf(engine: Engine, rulings: readonly Ruling[]): Ruling[] {
   const leading = rulings.filter((found) => endOf(engine, found) === 'failover');
   // Among equals, a connection error is preferred, because it does not depend on the request.
@@ -104,7 +104,7 @@ type Bound = { -readonly [Field in keyof WorstCase]: number };
 
 const nothing: Bound = { attempts: 0, latency_ms: 0, first_token_ms: 0 };
 
-/** How many states are followed to find the worst case; beyond them, it is that of a prompt that calls every provider. */
+/** How many states are followed to find the worst case. If there are more, the worst case is a prompt that calls every provider. */
 const maxStates = 2_000;
 
 /**

@@ -102,7 +102,7 @@ export function firstDifference(expected: Expected, actual: Outcome, groups: Gro
   return sameEnd ? null : length;
 }
 
-/** Whether a gateway did what the chain does without the providers that it did not draw: those apart from one that it called. */
+/** Whether a gateway did what the chain would do without the providers that were not drawn. `apart` names, for each provider, the providers that are not called in a prompt in which it is. */
 export function agreesAsDrawn(
   engine: Engine,
   { attempts, served_by, success }: Pick<PromptResult, 'attempts' | 'served_by' | 'success'>,

@@ -30,7 +30,7 @@ const settleMs = 50;
 /** The default time of a prompt: twice as long as the chain needs, but at least this long, in milliseconds. */
 const leastTimeoutMs = 30_000;
 
-/** A text without meaning that ends with a mark, as long as the one that it stands for or at least as long as the mark. */
+/** A text without meaning that ends with a mark. It has `length` characters, or as many as the mark needs if these are more. */
 const markedFiller = (length: number, mark: string): string =>
   marked(filler(Math.max(length - marked('', mark).length, 0)), mark).trimStart();
 

@@ -134,7 +134,7 @@ export class Rehearsal {
     };
   }
 
-  /** Begins a prompt, whose calls carry `mark`; returns the time, from which those of its calls are counted. */
+  /** Begins a prompt, whose calls carry `mark`; returns the time at which it began, from which the times of its calls are counted. */
   begin(mark: string, prompt: Pick<OpenPrompt, 'index' | 'scene' | 'seed' | 'expected'>): number {
     const begin = this.#now();
     this.#open.set(mark, { ...prompt, begin, calls: [], counts: new Map() });

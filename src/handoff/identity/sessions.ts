@@ -78,7 +78,7 @@ const refused = (sentence: string) => new ServiceError('FORBIDDEN', sentence);
 export class Sessions {
   readonly #parts: SessionDependencies;
   readonly #checking = new Map<string, Promise<boolean>>();
-  /** When logout tokens came for the first time, by their ids: one that is sent again has nothing to do with later sessions. */
+  /** When logout tokens came for the first time, by their ids: a token that is sent again ends no session that began later. */
   readonly #received = new LRUCache<string, Date>({ max: maxReceived });
 
   constructor(parts: SessionDependencies) {

@@ -166,7 +166,7 @@ export class Tokens {
   }
 
   /**
-   * Why a person may not act: also one that the token does not name. The name becomes the person's with the first token, as with
+   * Why a person may not act, also a person whom the token does not name. The name becomes the person's with the first token, as with
    * the first sign-in.
    */
   async #refusalOf(

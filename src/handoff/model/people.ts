@@ -4,5 +4,5 @@ export const groupPrefix = 'group:';
 /** A name in the form in which names of people are compared: trimmed, in NFC, without case. */
 export const nameKey = (name: string): string => name.trim().normalize('NFC').toLowerCase();
 
-/** Whether two names are those of one person. */
+/** Whether two names name the same person. */
 export const isSamePerson = (one: string, other: string): boolean => nameKey(one) === nameKey(other);

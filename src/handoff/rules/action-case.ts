@@ -26,8 +26,8 @@ export interface Facts {
   faultsOf(schema: NonNullable<Action['schema']>, given: Action['arguments']): readonly Fault[];
   people(): People;
   /**
-   * The standing approvals that fit an action: those that count for the key that asks now, or those of `among`, as long as they are valid
-   * and their people may approve.
+   * The standing approvals that fit an action, are valid now, and whose people may approve. With `among`, only the approvals with these
+   * ids.
    */
   standing(fit: StandingFit): readonly GrantingStanding[];
   /** Whether the key that asks is bound to the agent. */
@@ -41,7 +41,7 @@ export interface StandingFit {
   readonly arguments_digest: string;
   /** The keys that ask. */
   readonly sources: readonly string[];
-  /** The ids of those that counted when the question was asked; left out: it is asked now. */
+  /** The ids of the standing approvals that counted when the question was asked; left out: it is asked now. */
   readonly among?: readonly string[];
 }
 
@@ -78,7 +78,7 @@ export interface OpenCase {
   /** When the first step began. */
   readonly began_at: string;
   readonly is_bound: boolean;
-  /** What the policy judged beside the arguments, if the packet has changed in it since; left out: as the packet is. */
+  /** What the policy judged beside the arguments, if the packet has changed since the question was asked; left out: the packet has it still. */
   readonly judged?: Omit<Subject, 'arguments'> | null | undefined;
   /** What approvers may let stand for later; null: nothing. */
   readonly remember: PolicyRequest['remember'] | null;
@@ -119,7 +119,7 @@ export interface Pending {
   readonly sources: readonly string[];
 }
 
-/** The keys behind a question: those that ask, and the one that acts now. */
+/** The keys behind a question: the keys that asked it (`sources`), and the key that acts now (`family`). */
 export interface KeysBehind {
   readonly sources?: readonly string[] | undefined;
   readonly family?: KeyFamily | undefined;

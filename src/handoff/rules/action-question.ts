@@ -60,7 +60,7 @@ export interface SentDecision {
   readonly decider: Decider;
   readonly via: AnsweredVia;
   readonly link: LinkDetails | undefined;
-  /** The id for what the person lets stand. */
+  /** The id of the standing approval that the answer makes, if it makes one. */
   readonly standingId: string | undefined;
 }
 
@@ -84,7 +84,7 @@ export function decideAction<P extends AnyPacket>(
     ...partialIn(answer),
     ...link,
   };
-  // What standing approvals gave was not sent with this answer.
+  // The approvals that standing approvals gave were not sent with this answer, so they get no details of it.
   const events = considered.events.map(
     (event): PacketEvent => ('standing_id' in event.details ? event : { ...event, details: { ...event.details, ...details } }),
   );
@@ -146,7 +146,7 @@ function applied<P extends AnyPacket>(
     const from = asked.step?.from;
     const tells = from === undefined ? undefined : everybodyIn(from, facts.people());
     const all = [...earlier, ...events].map((event) => (event.notifies === undefined || tells === undefined ? event : { ...event, tells }));
-    // What was just asked has its revision already.
+    // With earlier events the question was asked just now, and asking it has already incremented the revision.
     return { ...rest, packet: earlier.length > 0 ? after : touched(after, now), events: all, searchable, approval: open };
   }
   const actor = actorOfDecision(decision);

@@ -12,7 +12,7 @@ import { move } from './packet-life.ts';
 import { shownText, whole } from './question.ts';
 import { type AskedRecord, hitlOf, isAwaited, latestQuestion } from './question-state.ts';
 
-/** How an answer was given. */
+/** How an answer was given. No tool of MCP answers a question yet, so no history has `mcp`. */
 export type AnsweredVia = 'api' | 'console' | 'link' | 'mcp' | 'a2a';
 
 /** The details of an answer by a link: its id, and whether the person entered a name. */
@@ -44,7 +44,7 @@ export function answerTo(packet: AnyPacket, record: AskedRecord, { digest, ...an
   return { response: response ?? JSON.stringify(complete), data: complete };
 }
 
-/** That a person answered without opening what the page left out, as records have it. */
+/** The field of a record that says that the person answered without opening the parts that the page had left out; empty otherwise. */
 export const partialIn = ({ partial }: Pick<RespondRequest, 'partial'>): { readonly partial?: true } =>
   partial === true ? { partial } : {};
 

@@ -33,7 +33,7 @@ export type Command =
       /** How the person is known. */
       readonly decider?: Decider;
       readonly actor?: string | undefined;
-      /** The id for what the person lets stand. */
+      /** The id of the standing approval that the answer makes, if it makes one. */
       readonly standingId?: string | undefined;
     }
   | { readonly kind: 'complete'; readonly agentId: string | undefined; readonly token?: string | undefined }

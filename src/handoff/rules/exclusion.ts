@@ -22,10 +22,10 @@ export interface KeyFamily {
 /** A person as a source of questions. */
 export const personOrigin = (name: string): string => byPerson + nameKey(name);
 
-/** The person of an origin, in the form in which names are compared; undefined: it is that of a key. */
+/** The person of an origin, in the form in which names are compared; undefined if the origin is a key. */
 export const personIn = (origin: string): string | undefined => (origin.startsWith(byPerson) ? origin.slice(byPerson.length) : undefined);
 
-/** The origins of the families through which a key was created, the latest first; those of admin keys have a prefix. */
+/** The origins of the families through which a key was created, the latest first; the origins of admin keys have a prefix. */
 export type Lineage = readonly string[];
 
 /** The lineage of the keys that a key creates. */
@@ -37,9 +37,9 @@ export const lineageFrom = ({ origin, lineage }: KeyFamily, { admin }: { admin: 
 const firstKeyOf = (maker: string): string => (maker.startsWith(byAdmin) ? maker.slice(byAdmin.length) : maker);
 
 /**
- * Whether a key counts as a source: it is in the family of a source, it made a source or a source made it, directly or
- * through others, or one key that is not an admin key made both. That key had the scope `work` if the source has it, since a
- * key gives no more rights than it has.
+ * Whether a key counts as a source. It does if it is in the family of a source, if it made a source or a source made it
+ * (directly or through other keys), or if one key made both and is no admin key. The key that
+ * made both has the scope `work` if the source has it, since a key gives no more rights than it has.
  */
 function isSource(sources: readonly string[], { origin, lineage, person }: KeyFamily): boolean {
   if (person !== undefined && sources.includes(person)) return true;
@@ -49,7 +49,7 @@ function isSource(sources: readonly string[], { origin, lineage, person }: KeyFa
 /** Whether a key belongs to the family of the keys that are named. */
 export const isOfFamily = isSource;
 
-/** The sources of a question with those of another key. */
+/** The sources of a question, with a further key and the keys that made it added. */
 export function withSource(sources: readonly string[], { origin, lineage, person }: KeyFamily): readonly string[] {
   const given = person === undefined ? [origin, ...lineage] : [origin, ...lineage, person];
   if (given.every((key) => sources.includes(key))) return sources;

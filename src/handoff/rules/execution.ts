@@ -44,7 +44,7 @@ export function requireExecutable(packet: AnyPacket, digest: string, begun: Exec
 export const started = <P extends AnyPacket>(packet: P, execution: Execution, inputs: ExecutionInputs): Decision<P> =>
   changed(packet, execution, 'execution_started', inputs);
 
-/** The packet with the end of an execution: one that was made to ask is completed, unless another question has been asked since. */
+/** The packet with the end of an execution. A packet that `POST /approvals` made is completed, unless another question has been asked since. */
 export function ended<P extends AnyPacket>(packet: P, execution: Execution, inputs: ExecutionInputs): Decision<P> {
   const decision = changed(packet, execution, execution.status === 'failed' ? 'execution_failed' : 'execution_succeeded', inputs);
   const isLatest = packet.hitl?.question_id === execution.question_id;

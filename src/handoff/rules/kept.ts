@@ -4,12 +4,13 @@ import type { GivenQuestion } from './question.ts';
 import { isAwaited } from './question-state.ts';
 
 /**
- * What stays of an earlier question until a key that may lift it does, and when channels were last told of the open one.
- * `hitl` of the packet does not show it.
+ * What the service keeps of a packet's questions beside `hitl`, which does not show it. `exclude_source` and `require_verified` of a
+ * withdrawn question hold for the next question too, until a key that may lift them does.
  */
 export interface KeptOfQuestions {
   readonly exclude_source?: true;
   readonly require_verified?: true;
+  /** When channels were last told of the open question. */
   readonly notified_at?: string;
   /** How the open question about an action is approved. */
   readonly approval?: OpenCase;

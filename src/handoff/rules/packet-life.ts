@@ -3,8 +3,8 @@ import type { Status } from '../model/common.ts';
 import { statuses } from '../model/constants.ts';
 
 /**
- * The state machine of a packet: for each status, the verbs allowed and the status each leads to. Nothing else decides a
- * status. `docs/packet-life.md` is generated from this table.
+ * The state machine of a packet: for each status, the verbs allowed and the status each leads to. `decide` applies it for
+ * commands, `rules/execution.ts` for executions of approved actions. `docs/packet-life.md` is generated from this table.
  */
 export const transitions = {
   created: {

@@ -67,7 +67,7 @@ export interface PacketEvent {
   readonly details: Record<string, unknown>;
   /** The event that channels send for it. */
   readonly notifies?: ChannelEvent | undefined;
-  /** The people and groups that a step asks, whose channels send it too. */
+  /** The people and groups whom a step of an approval asks, with the members of the groups: their channels send a message about the event too. */
   readonly tells?: readonly string[] | undefined;
 }
 
@@ -91,7 +91,7 @@ export interface Decision<P extends AnyPacket = Packet> {
   /** How the open question about an action is approved; left out when it does not change, null when it is decided. */
   readonly approval?: OpenCase | null;
   readonly own?: OwnPacket;
-  /** The counters that it increments, such as that of the uses of a standing approval. */
+  /** The counters that it increments, such as the number of uses of a standing approval. */
   readonly counts?: readonly string[];
   /** What a person lets stand for later actions. */
   readonly remembered?: Remembered;
@@ -129,7 +129,7 @@ export function decide<P extends AnyPacket>(
   if ('token' in command && !mayOverride(command, packet)) requireToken(packet, stored, command, now);
   const decision = withLease(command, decideOn(packet, command, now, stored, questions), now, stored);
   if (decision.packet === packet) return decision;
-  // Without a question before and after, nothing changes of what is kept of questions.
+  // A packet without a question before and after the command keeps the same of its questions.
   if (packet.hitl === null && decision.packet.hitl === null && decision.own === undefined) return decision;
   const after = withQuestionEnded(packet, decision.packet, now);
   return { ...decision, packet: after, ended: questionsEndedBy(packet, after, now), kept: keptAfter(packet, after, decision, questions) };
@@ -354,7 +354,7 @@ function timeOut<P extends AnyPacket>(packet: P, now: Date): Decision<P> | undef
   return { ...ended, events: [timedOut, ...ended.events] };
 }
 
-/** Ends a packet that was made to ask, when its approval can't be executed any more and nothing was begun. */
+/** Expires a packet that `POST /approvals` made, when its approval is no longer valid and no execution has begun. */
 function expireApproval<P extends AnyPacket>(packet: P, { kept }: QuestionsBefore, now: Date): Decision<P> | undefined {
   const until = packet.hitl?.decision?.valid_until;
   if (kept.own !== 'waiting' || !until || now < new Date(until) || !allows(packet, 'expire')) return undefined;

@@ -93,7 +93,7 @@ const byOrder = (one: Pick<JudgedPolicy, 'order' | 'name'>, other: Pick<JudgedPo
 /** The policies in the order in which they are tried. */
 export const inOrder = <P extends Pick<JudgedPolicy, 'order' | 'name'>>(policies: readonly P[]): P[] => policies.toSorted(byOrder);
 
-/** The policies, in order, that say something to an action: those that are only tried, and the first other one that matches. */
+/** The policies, in order, that say something about an action: the policies in the mode `shadow`, and the first other policy that matches. */
 export function matching<P extends Omit<JudgedPolicy, 'misfit'>>(policies: readonly P[], subject: Subject): P[] {
   const matched = policies.filter((policy) => mismatch(policy, subject) === undefined);
   const first = matched.find(({ mode }) => mode !== 'shadow');

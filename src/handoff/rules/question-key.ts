@@ -18,7 +18,7 @@ interface KeyedQuestion {
   readonly answer: Answer | null;
 }
 
-/** The question of a packet that has a key: the open one, or one that is answered. One that ended otherwise has freed its key. */
+/** The question of a packet that has a key: the open question or an answered one. A question that ended otherwise has freed its key. */
 function withKey(packet: AnyPacket, key: string, earlier: readonly EarlierQuestion[], now: Date): KeyedQuestion | undefined {
   const latest = latestQuestion(packet, now);
   if ((latest.state === 'open' || latest.state === 'answered') && latest.question.key === key)

@@ -26,7 +26,7 @@ export interface Approval {
   readonly standing_id?: string;
 }
 
-/** That one person answers for another one for a time. */
+/** A delegation: `to` answers in the place of `person`, from `from` until `until`. */
 export interface Absence {
   readonly person: string;
   readonly to: string;
@@ -79,7 +79,7 @@ export interface OpenStep {
   /** How many different people must approve, and how many have. */
   readonly count: number;
   readonly given: number;
-  /** People and groups that are asked, with those of the escalations that are due; null: anybody. */
+  /** The people and groups that are asked, with the people and groups of the escalations that are due; null: anybody. */
   readonly from: readonly string[] | null;
   /** How many of its escalations are due. */
   readonly escalated: number;
@@ -111,7 +111,7 @@ export const everybodyIn = (from: readonly string[], { groups }: Pick<People, 'g
   ),
 ];
 
-/** The names of those whom a step asks, in the form in which they are compared; null: anybody. */
+/** The names of the people whom a step asks, in the form in which names are compared; null: anybody. */
 function askedIn(from: OpenStep['from'], { groups }: People): Set<string> | null {
   if (from === null) return null;
   const names = from.flatMap((name) => (name.startsWith(groupPrefix) ? (groups.get(name.slice(groupPrefix.length)) ?? []) : [name]));

@@ -36,7 +36,7 @@ export function addErased({ rows, delivered, at }: ErasureProgress, contents: re
   return { rows: sums, delivered: [...targets.values()], at };
 }
 
-/** Where deliveries went, without what of an address may be a secret. */
+/** Where deliveries went, without the parts of an address that may be secret. */
 function targetOf(kind: string, url: string): string {
   if (kind === 'email' || url === '') return url;
   const { origin, pathname } = new URL(url);

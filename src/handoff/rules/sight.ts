@@ -1,4 +1,4 @@
-/** What a key sees that sees its own. */
+/** Which packets a key with `sees: own` sees. */
 export interface Sight {
   /** The agents that it acts as: it sees the packets that they send, receive or hold. */
   readonly agents: readonly string[];
@@ -10,7 +10,7 @@ export interface Sight {
 export interface Viewer {
   /** The tenant's number in the store. */
   readonly tenant_number: number;
-  /** What a key sees that sees its own; left out: all that the tenant has. */
+  /** Which packets a key with `sees: own` sees; left out: all packets of the tenant. */
   readonly sight?: Sight | undefined;
 }
 

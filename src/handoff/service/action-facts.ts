@@ -33,7 +33,10 @@ class FactNeeded extends Error {
 /** What every answer needs. */
 export const answerFacts = (facts: Facts): unknown => facts.people();
 
-/** The most facts that one operation needs: the policies, the schema of an action and people, again after an edit, with room for a race. */
+/**
+ * How often an operation may need a further fact. It needs the policies, the schema of an action, people and standing approvals, each
+ * again after an edit; the rest is for packets that change between two attempts.
+ */
 const maxFacts = 16;
 
 /** What decides about the actions of a tenant, read when a unit of work first needs it. */
@@ -113,7 +116,7 @@ class ReadFacts implements Facts {
       this.#known.set(name, found);
       return found;
     }
-    // Begun, so that the next attempt has it.
+    // The read has begun already; the next attempt has its result.
     throw new FactNeeded(async () => {
       this.#known.set(name, await found);
     });
@@ -121,8 +124,8 @@ class ReadFacts implements Facts {
 }
 
 /**
- * Commits a unit of work that may need facts about actions or people: when it does, they are read, and it is committed again with them.
- * What needs none costs nothing.
+ * Commits a unit of work that may need facts about actions or people. If it needs one, the fact is read, and the unit is committed again
+ * with it. A unit that needs no facts runs once.
  * @param prepare asks for facts that are needed for certain, so that they are read before the first commit
  */
 export async function withFacts<T>(

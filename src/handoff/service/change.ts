@@ -69,8 +69,8 @@ export function keptAnswer(
 }
 
 /**
- * The only way to change a stored packet: read locked, decide, save or remove, append its events. Returns the packet after the
- * change.
+ * Changes a stored packet by a command: read locked, decide, save or remove, append its events. Nothing else changes one, except the
+ * execution of an approved action (`carryOut` in `executions.ts`). Returns the packet after the change.
  * @throws ServiceError 403 when the question excludes the key, which is its source
  */
 export function changeIn(

@@ -30,7 +30,7 @@ export interface StartedExecution {
   readonly replayed: boolean;
 }
 
-/** The operations on the executions of approved actions. Of all that start one, one is told to. */
+/** The operations on the executions of approved actions. Of several requests to start the same execution, exactly one succeeds. */
 export function createExecutionService({ store, clock, newId, views }: ExecutionDependencies) {
   return {
     /** Starts the execution of the approved action of a packet. @throws ServiceError 409 unless this call is the first for its approval */
@@ -141,7 +141,7 @@ export function createExecutionService({ store, clock, newId, views }: Execution
   };
 }
 
-/** Stores what a decision makes of a packet. */
+/** Stores the packet after the start or the end of its execution. `changeIn` does so for all commands. */
 function carryOut({ packets, trail }: Transaction, { packet, lease, kept, searchable, events }: Decision<AnyPacket>, at: Provenance): void {
   packets.save(packet, { searchable, lease, kept });
   trail.append(packet, events, at);

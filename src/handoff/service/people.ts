@@ -36,7 +36,7 @@ export function createPeopleService({ store, clock }: ServiceDependencies) {
     return [...found].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, person]) => person);
   }
 
-  /** Changes what is stored of a person; an entry in the trail says what. `change` returns undefined where nothing is to be changed. */
+  /** Changes the stored person; an entry in the trail says what has changed. `change` returns undefined if nothing is to be changed. */
   async function change(
     caller: Caller,
     given: string,

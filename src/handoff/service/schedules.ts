@@ -136,7 +136,7 @@ export function createScheduleService(parts: ScheduleServiceDependencies) {
     },
   };
 
-  /** Does what a schedule does whose time has come. Returns whether it may have another one that has. */
+  /** Creates the packet of a schedule whose time has come. Returns whether a further time of the schedule may have come as well. */
   async function runOne(tenant: number, name: string): Promise<boolean> {
     const now = clock();
     const stored = await store.whole(tenant).schedules.find(name);

@@ -7,9 +7,9 @@ const wholeMs = 60_000;
 const slackMs = 10_000;
 
 /**
- * A walk over the rows that are due. With `skips`, it begins behind the rows that were done long ago, whose index entries PostgreSQL
- * keeps while another session holds an older snapshot. Rows that another instance wrote with a time that has passed long ago are found
- * by the next look at all.
+ * A walk over the rows that are due. With `skips`, it begins behind the rows that were done long ago: PostgreSQL keeps their index
+ * entries while another session holds an older snapshot, and reading these entries takes long. Another instance may write a row whose
+ * time has passed long ago; the walk finds it when it looks at all rows again, once in `wholeMs`.
  */
 export class DueWalk<Row extends { readonly due_at: string }> extends Walk<Row> {
   readonly #skips: boolean;

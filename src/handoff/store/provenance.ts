@@ -4,8 +4,8 @@ import type { Person } from '../rules/identity.ts';
 export interface Provenance {
   readonly now: Date;
   readonly keyId: string | null;
-  /** The person whom the identity provider says that it was. */
+  /** The person who caused it, if an identity provider has identified the person. */
   readonly person?: Person;
-  /** The actor, whatever an event says. */
+  /** The actor of all entries, instead of the actor that each event names. */
   readonly actor?: string;
 }

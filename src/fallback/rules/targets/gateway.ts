@@ -23,7 +23,7 @@ export interface RehearsedGateway {
     /** A user's file, or an export, without it. */
     readonly without: (file: unknown) => unknown;
   };
-  /** A file in which the models without a timeout have one of so many milliseconds, and those of others not; null if all have one. */
+  /** The file with a timeout of `ms` milliseconds for each model that has none; null if every model has one. */
   readonly withTimeouts?: (file: unknown, ms: number) => unknown;
   /** What it does with streamed answers otherwise than any chain, as far as it was measured; left out without such differences. */
   readonly ofStreams?: (chain: ChainDefinition) => readonly Reason[];

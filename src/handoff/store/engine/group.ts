@@ -21,7 +21,7 @@ export interface TenantUnit<Unit> {
 /** A packet that a group erases or deletes permanently, as the key of rows that belong to it. */
 export type ErasedPacket = { readonly tenant: number; readonly packet_id: string };
 
-/** Says that the rows of a noun have nothing of what packets say. */
+/** Says that the rows of a noun contain nothing from the content of packets, so that an erasure leaves them. */
 export const noContent = 'no content';
 
 /**

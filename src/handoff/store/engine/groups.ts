@@ -30,7 +30,7 @@ const maxAttempts = 3;
 export interface Committed {
   /** The outcomes of its units, in their order. */
   readonly outcomes: readonly Outcome<unknown>[];
-  /** Tells others of it, before the units are answered. What it throws ends the process, and writes nothing again. */
+  /** Called once after the commit and before its units are answered, to tell listeners. An error of it ends the process; the group is not written again. */
   readonly tell: () => void;
 }
 

@@ -96,7 +96,7 @@ const nameOfStatus: Readonly<Record<number, string>> = {
   504: 'TimeoutErrorRetries',
 };
 
-/** The classes by kind of conditions that LiteLLM does not read by a status, where they are not those of a failed server; null for all others. */
+/** For each condition that LiteLLM recognizes otherwise than by a status: the error class for each kind of provider, if it is not the class of a failed server. Null for all other conditions. */
 const classesOf: Readonly<Record<Condition, ReadonlyMap<string, ErrorClass> | null>> = {
   rate_limit: null,
   timeout: null,

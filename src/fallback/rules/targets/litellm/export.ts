@@ -129,7 +129,7 @@ const sent: readonly FailureKind[] = [
   { condition: 'context_length', status_code: 413 },
 ];
 
-/** Warns of failures that LiteLLM, as it reads those of each kind of provider, retries more or less often than the chain. */
+/** Warns of failures that LiteLLM retries more or less often than the chain, as it reads the failures of each kind of provider. */
 function warnOfKinds(
   { providers, warnings }: Source,
   kinds: readonly (string | null)[],

@@ -60,7 +60,7 @@ function generalFallbacks(router: Section): Fallbacks {
   return new Map([...read, ...(defaults === undefined ? [] : [['*', groupsAt(router, 'default_fallbacks')] as const])]);
 }
 
-/** The group that LiteLLM calls for one that the file does not have: the first of the first list of `*` that is not empty, null without any. */
+/** The group that LiteLLM calls instead of a group that the file does not have: the first group of the first list of `*` that is not empty, null without such a list. */
 export function defaultGroup(router: Section): string | null {
   const maps = router.get('fallbacks') ?? [];
   const lists = [...(maps as Record<string, unknown>[]).map((map) => map['*']), router.get('default_fallbacks')];

@@ -31,7 +31,7 @@ export type Policy = Readonly<Record<string, number | undefined>>;
 export interface Router<D extends Deployment = Deployment> {
   readonly groups: ReadonlyMap<string, readonly D[]>;
   readonly general: Fallbacks;
-  /** The group that is called for one that the file does not have; null without one. */
+  /** The group that is called instead of a group that the file does not have; null if there is none. */
   readonly byDefault: string | null;
   /** Null if the file has none for any group; then the general ones hold. */
   readonly contextWindow: Fallbacks | null;

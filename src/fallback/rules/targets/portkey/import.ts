@@ -152,7 +152,7 @@ function targetsOf(
   });
 }
 
-/** The statuses on which an inner strategy or the one around it goes on; on those of the latter alone, Portkey skips the rest of the inner one. */
+/** The statuses on which an inner strategy or the outer strategy around it goes on. On a status of the outer strategy alone, Portkey skips the remaining targets of the inner one. */
 function withOuter(
   own: readonly number[] | undefined,
   outer: Outer,
@@ -307,7 +307,7 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
 /** Whether a provider is one of Portkey's catalog, which only Portkey's service knows. */
 export const isSlug = (provider: string): boolean => provider.startsWith('@');
 
-/** The slug of a provider in Portkey's catalog: that of the target, or the one before the model (`@slug/model`); and the model without it. */
+/** The slug of a provider in Portkey's catalog, which the target has or its model begins with (`@slug/model`), and the model without the slug. */
 function cataloged(provider: unknown, model: unknown): { slug: string | undefined; model: unknown } {
   if (typeof provider === 'string' && isSlug(provider)) return { slug: provider, model };
   const [, slug, name] = typeof model === 'string' && provider === undefined ? (/^(@[^/]+)\/(.+)$/.exec(model) ?? []) : [];
