@@ -17,7 +17,7 @@ import type { ServerDependencies } from './server.ts';
 import { signInHeaders } from './sign-in.ts';
 
 /** The properties of a route that admission needs. */
-type Admission = Pick<HandoffRoute, 'access' | 'alternative' | 'dailyQuota' | 'keyInQuery' | 'forPrograms' | 'resource'>;
+type Admission = Pick<HandoffRoute, 'access' | 'alternative' | 'reportsDailyQuota' | 'keyInQuery' | 'forPrograms' | 'resource'>;
 
 type AdmissionDependencies = Pick<
   ServerDependencies,
@@ -144,7 +144,7 @@ export function createAdmission({
 
   /** Refuses with the daily quota instead if that lasts longer: after `Retry-After` the request must succeed. */
   async function refuse(route: Admission, caller: Caller, byLimit: LimitReached): Promise<never> {
-    const byQuota = route.dailyQuota ? await packets.refusalByQuota(caller) : undefined;
+    const byQuota = route.reportsDailyQuota ? await packets.refusalByQuota(caller) : undefined;
     throw byQuota !== undefined && byQuota.retryAfter > byLimit.retryAfter ? byQuota : byLimit;
   }
 

@@ -66,7 +66,7 @@ const approvalRoutes = routeTable('approvals', {
       reason: 'The customer was charged twice',
     },
     nullIsAbsent: true,
-    dailyQuota: true,
+    reportsDailyQuota: true,
     headers: AgentId,
     query: DryRunQuery,
     responses: {

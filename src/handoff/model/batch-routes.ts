@@ -46,7 +46,7 @@ const batchRoutes = routeTable('packets', {
     describedBody: BatchCreateShape,
     bodyExample: { packets: [createExample] },
     bodySize: 'batch',
-    dailyQuota: true,
+    reportsDailyQuota: true,
     headers: { ...IdempotencyKey, ...AgentId },
     responses: {
       201: {

@@ -213,7 +213,7 @@ export const packetRoutes = routeTable('packets', {
     body: CreateRequest,
     bodyExample: createExample,
     nullIsAbsent: true,
-    dailyQuota: true,
+    reportsDailyQuota: true,
     headers: { ...IdempotencyKey, ...AgentId },
     query: DryRunQuery,
     responses: {
@@ -380,7 +380,7 @@ export const packetRoutes = routeTable('packets', {
     body: ChainRequest,
     bodyExample: createExample,
     nullIsAbsent: true,
-    dailyQuota: true,
+    reportsDailyQuota: true,
     headers: { ...IdempotencyKey, ...AgentId },
     responses: {
       201: packet('The new packet; `parent_packet_id` is the id in the path.', chainedExample, Replayed),

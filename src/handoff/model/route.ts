@@ -18,8 +18,8 @@ export interface HandoffRoute {
   readonly resource?: 'mcp';
   /** The limit on the body's size: the tier's limit for one item (default), or the limit for a batch of items. */
   readonly bodySize?: 'item' | 'batch';
-  /** Whether the daily quota applies, so that a refusal by another limit also reports the quota if that lasts longer. */
-  readonly dailyQuota?: boolean;
+  /** Whether a refusal by another limit reports the daily quota instead, if that lasts longer. The unit that creates packets enforces the quota. */
+  readonly reportsDailyQuota?: boolean;
 }
 
 /** Declares a route of the handoff service. */
