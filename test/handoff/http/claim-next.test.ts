@@ -177,6 +177,28 @@ for (const store of stores) {
       assert.equal(again.text, first.text);
       assert.equal(again.headers['idempotency-replayed'], 'true');
     });
+
+    test('for 24 hours a repeat with the same Idempotency-Key gets the same packet with the same token [H101, H262]', async () => {
+      const service = await shareService(store, settings);
+      const headers = { 'idempotency-key': 'next-1' };
+      const wanted = { lease_seconds: 60 };
+      await packetFor(service, 'resolver');
+      await packetFor(service, 'resolver');
+      const first = await next(service, wanted, { headers });
+      assert.equal(first.status, 200);
+      assert.match(first.body.lease.token, /^lease_/);
+      service.clock.turn(24 * 3600 - 1);
+      await service.handoff.runOnce.prune();
+      const again = await next(service, wanted, { headers });
+      assert.equal(again.status, 200);
+      assert.equal(again.body.lease.token, first.body.lease.token);
+      assert.equal(again.text, first.text);
+      service.clock.turn(2);
+      await service.handoff.runOnce.prune();
+      const later = await next(service, wanted, { headers });
+      assert.equal(later.status, 200);
+      assert.notEqual(later.body.lease.token, first.body.lease.token);
+    });
   });
 }
 
