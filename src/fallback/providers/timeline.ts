@@ -18,7 +18,7 @@ interface UnderWay {
   called: CallResult | null;
 }
 
-/** Simulates the prompts of a timeline, which share what is remembered of the providers. */
+/** Simulates the prompts of a timeline. They share the memory of the providers' failures. */
 export class TimelineRun {
   readonly #request: TimelineRequest;
   #all: Promise<FinishedPrompt[]> | undefined;

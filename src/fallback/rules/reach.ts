@@ -14,7 +14,7 @@ import {
 
 /**
  * All failures of every provider that rules can distinguish, by provider index, each with the rule that decides: for each
- * condition that it can have, the usual status, the statuses that a rule names, and one that represents all others.
+ * condition that it can have, the usual status, the statuses that a rule names, and one status that represents all others.
  */
 export function rulingsOf(engine: Engine): readonly (readonly Ruling[])[] {
   const named = new Set(engine.chain.fallback_rules.flatMap(({ status_codes }) => status_codes ?? []));

@@ -129,8 +129,8 @@ export const isTested = (expected: Expected, actual: Outcome): boolean =>
   expected.attempts.every(({ condition }) => condition === null) || actual.attempts.some(({ condition }) => condition !== null);
 
 /**
- * The failures of the calls of a balanced group, in their order: those of its providers that the chain calls. What fails is the
- * group's call, whichever of its providers is drawn for it.
+ * The failures of the calls of a balanced group, in order: the failures that the chain meets at the group's providers. A call of the
+ * group fails whichever of its providers the gateway draws for it.
  */
 export function failuresOfGroup(
   { scene, seed, prompt, names }: { scene: Scene; seed: number; prompt: number; names: readonly string[] },
@@ -212,8 +212,8 @@ export function receivedDifference(expected: Expected, actual: Outcome, statusOf
 type StatusOf = (attempt: number) => number | null;
 
 /**
- * The differences behind the first `at` attempts, which are the same. Where the gateway called the same providers in the
- * same order, but some of them not as often, each of those has a difference of its own.
+ * The differences behind the first `at` attempts, which are the same. If the gateway called the same providers in the
+ * same order, but some providers not as often, each of these providers has a difference of its own.
  */
 export function* differencesFrom(at: number, expected: Expected, actual: Outcome, statusOf: StatusOf) {
   const condition = at === 0 ? null : expected.attempts[Math.min(at, expected.attempts.length) - 1]!.condition;

@@ -144,7 +144,7 @@ class StreamTrials {
   of(shape: Shape, { faults }: Scene) {
     const known = this.#trials.get(shape);
     if (known !== undefined) return { ...known, isFirst: false };
-    // The scenes start in order, and of those with streams the healthy one is the first, if the plan has one.
+    // The scenes start in order. If the plan has a scene with a stream and no failure, it is the first of the scenes with streams.
     const isFirst = shape.stream && faults.length === 0;
     const { promise, resolve } = Promise.withResolvers<boolean>();
     if (!isFirst) resolve(true);

@@ -177,7 +177,7 @@ async function rehearsalParts(stored: Chain, request: TestRequest, origin: strin
   const timeline = request.timeline ?? undefined;
   const ownCooldownMs = parts.rehearsal.ownCooldownMs?.() ?? 0;
   const rehearsal = new Rehearsal(engine, live.now, { groups, ...(weights && { weights }), ...(timeline && { timeline }), ownCooldownMs });
-  // A file that is rehearsed itself is that of the import.
+  // A configuration is given if a file is rehearsed itself: then it is the imported file.
   const isOwn = parts.rehearsal.config?.() !== undefined;
   const exported = { chain, prefer: 'failover' as const, keepState: keepsState || timeline !== undefined };
   const format = formatOf(request.gateway);

@@ -15,7 +15,7 @@ interface SweeperDependencies {
   store: Store;
   packets: Pick<PacketService, 'sweep'>;
   clock: Clock;
-  /** Drops what is cached of policies and people if it has changed. */
+  /** Drops the cached policies and people if they have changed. */
   refresh: () => Awaitable<void>;
   /** How long a packet may stay unclaimed, in seconds; 0: for ever. */
   unclaimedTtlSeconds: number;

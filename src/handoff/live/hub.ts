@@ -32,7 +32,7 @@ export interface TenantRef {
   readonly tenant_number: number;
 }
 
-/** Who listens: a tenant, and what of it is seen. */
+/** Who listens: a tenant, and which of its packets the listener sees. */
 type Listening = TenantRef & { readonly sight?: Sight | undefined };
 
 /** A subscriber to a tenant's events. */

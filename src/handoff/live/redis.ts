@@ -6,7 +6,7 @@ import type { Clock } from '../../kit/clock.ts';
 /** The timeout of a command, after which Redis counts as unavailable, in milliseconds, unless another one is given. */
 const defaultCommandMs = 500;
 
-/** How many times the event loop turns, at least, while a command waits: time in which it stood still is not that of Redis. */
+/** How many times the event loop turns, at least, before a command times out: time in which the event loop stood still does not count against Redis. */
 const waits = 5;
 
 /** How long no command is sent after a failure, in milliseconds, so that a frozen Redis does not slow down every request. */

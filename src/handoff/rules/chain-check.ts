@@ -30,7 +30,7 @@ interface SignedHead extends ChainHead {
   readonly key_id?: string;
 }
 
-/** The members of each kind of line: one that is missing, or more, means that the file was changed. */
+/** The members of each kind of line. If a member is missing or there are more, the file was changed. */
 const headerMembers = ['version', 'tenant_id', 'from', 'to', 'previous'];
 const headMembers = ['tenant_id', 'position', 'digest', 'at'];
 const signatureMembers = ['signature', 'key_id'];

@@ -91,8 +91,9 @@ export function latestQuestion({ status, hitl }: Pick<Packet, 'status' | 'hitl'>
 }
 
 /**
- * The latest question of a packet as it was at the packet's last change: for what is made of a packet alone, so that the same packet
- * always gives the same text. Only whether its time has passed since may differ.
+ * The latest question of a packet as it was at the packet's last change. A text that is
+ * made from a packet alone uses it, so that the same packet always gives the same text. It differs from the question now only in
+ * whether the question's time has passed since.
  */
 export const questionAtChange = (packet: Pick<Packet, 'status' | 'hitl' | 'updated_at'>): LatestQuestion =>
   latestQuestion(packet, new Date(packet.updated_at));

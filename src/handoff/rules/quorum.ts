@@ -198,7 +198,7 @@ export function progressOf(quorum: Quorum, now: Date): Progress {
   return { granted, outcome: 'approved', at: textOf(began) };
 }
 
-/** In whose place a person answers: the own one (`for` is null), or that of somebody who is away. Else why the person does not count. */
+/** In whose place a person answers: in their own (`for` is null), or in the place of somebody who is away. Else why the person does not count. */
 export type Place = { readonly for: string | null } | 'the asker' | 'not verified' | 'not asked' | 'approved already';
 
 /**

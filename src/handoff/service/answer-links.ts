@@ -103,8 +103,8 @@ export function createAnswerLinkService({
   const personOf = (tenant: number, name: string) => store.whole(tenant).people.find(nameKey(name));
 
   /**
-   * Whose answer a link is for the exclusion of sources: the person's, to whom a channel sent it, with all keys in that name, and
-   * else that of the key for which it answers.
+   * Whose answer a link gives, for the exclusion of sources: if a channel sent the link to a person, that person with all keys in the
+   * person's name; else the key that made the link.
    */
   async function judgedAs(caller: Caller, { responder, channel }: Pick<StoredAnswerLink, 'responder' | 'channel'>): Promise<KeyFamily> {
     if (channel === null || responder === null) return familyOf(caller);
@@ -343,7 +343,7 @@ function openQuestion(packet: AnyPacket, now: Date): Pick<StoredAnswerLink, 'que
   return { question: question_id, first_question: first_question_id, asked_of: latest.question.responder ?? null };
 }
 
-/** @throws ServiceError 409 when the packet can have no further link. Those for channels don't use up those of callers. */
+/** @throws ServiceError 409 when the packet can have no further link. Links for channels don't count toward the open links of a question. */
 function requireFewLinks(links: readonly StoredAnswerLink[], packet: AnyPacket, channel: string | null, now: Date): void {
   const open = links.filter((link) => link.channel === null && linkStatus(link, packet, now) === 'open').length;
   if (channel === null && open >= maxOpenLinks) throw conflict(`The question has ${open} open answer links; revoke one first.`);

@@ -44,7 +44,7 @@ class Overtaken extends Error {}
 interface ScheduleServiceDependencies extends CreationDependencies {
   readonly turns: Turns;
   readonly callerOfOrigin: CallerOfOrigin;
-  /** Drops what is cached of contracts if it has changed. A request does so when it finds its key. */
+  /** Drops the cached contracts if they have changed. A request does so when it finds its key. */
   readonly refresh: () => Awaitable<unknown>;
 }
 

@@ -70,7 +70,7 @@ export const createdOn = (day: string) => `created:${day}`;
 /** The beginning of the names of counters by hour, which go on with the hour and what they count: `hour:2026-03-01T09:waiting`. */
 export const hourPrefix = 'hour:';
 
-/** A name after those of all counters by hour. */
+/** A name that sorts after the names of all counters by hour. */
 export const hourEnd = 'hour;';
 
 /** The name of a counter of the hour of a timestamp. */

@@ -20,8 +20,8 @@ type WorkOnPackets = (found: readonly DuePacket[]) => Promise<unknown>;
 /** Finds the packets of all tenants that time changes. */
 export const createDuePackets = ({ database, walks }: ReadDependencies) => ({
   /**
-   * Works on up to `limit` packets whose `due_at` has passed, earliest first and behind those of the round before. Returns whether
-   * there may be more.
+   * Works on up to `limit` packets whose `due_at` has passed, earliest first, beginning after the packets of the round
+   * before. Returns whether there may be more.
    */
   async due(now: Date, limit: number, work: WorkOnPackets): Promise<boolean> {
     const { due: walk } = walks;

@@ -13,7 +13,7 @@ interface Erased extends ErasedPacket {
 type Place =
   /** In the rows with this key, which the noun of the table erases. */
   | { readonly key: (packet: Erased, session: Session) => Row }
-  /** In rows that are erased with those of another table. */
+  /** In rows that are erased together with the rows of another table. */
   | { readonly with: keyof Tables }
   /** Nowhere, for this reason. */
   | { readonly none: string };

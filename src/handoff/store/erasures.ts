@@ -205,8 +205,8 @@ function reads({ database }: ReadDependencies) {
       return ids;
     },
     /**
-     * Up to `limit` packets that ended, or last changed, before a time and are not erased, the earliest first and behind those of the
-     * call before, and whether there may be more.
+     * Up to `limit` packets that ended, or last changed, before a time and are not erased, the earliest first, beginning after the packets
+     * of the call before, and whether there may be more.
      */
     async ended(before: Date, limit: number): Promise<{ ids: string[]; more: boolean }> {
       const { tenant } = scope;
@@ -232,7 +232,7 @@ function reads({ database }: ReadDependencies) {
     },
   });
   const ofAll = {
-    /** Works on up to `limit` erasures that are not done, the oldest first and behind those of the round before; returns whether there are any. */
+    /** Works on up to `limit` erasures that are not done, the oldest first, beginning after the erasures of the round before; returns whether there are any. */
     async open(limit: number, work: (found: readonly OpenErasure[]) => Promise<unknown>): Promise<boolean> {
       const { last } = walk;
       const rows = await db

@@ -50,7 +50,7 @@ const columns = [
 ] as const;
 const callColumns = ['agent_id', 'call_id', 'packet_id', 'tool', 'arguments_digest'] as const;
 
-/** What names an execution in a buffer, which has those of all packets of its group: the packet belongs to the name. */
+/** The key of an execution in a buffer. A buffer has the executions of several packets, so the key contains the packet. */
 export const executionKey = ({ packet_id, question_id }: Pick<StoredExecution, 'packet_id' | 'question_id'>): string =>
   `${packet_id} ${question_id}`;
 

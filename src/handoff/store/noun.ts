@@ -13,7 +13,7 @@ import type { Tables } from './tables.ts';
 /** What is stored together: how units of work read and write it, and how it is read outside of them. */
 export interface Noun {
   readonly writes?: Writes<never, unknown>;
-  /** Prepares its reads, once: those of one tenant, and those of jobs and admission, for all tenants. */
+  /** Prepares its reads, once: the reads of one tenant, and the reads of jobs and admission, for all tenants. */
   readonly reads?: (parts: ReadDependencies) => { readonly ofTenant?: (scope: ReadScope) => unknown; readonly ofAll?: unknown };
 }
 

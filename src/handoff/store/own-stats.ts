@@ -124,7 +124,7 @@ async function oldest(db: Kysely<Tables>, own: Own): Promise<OldestOpen> {
   return { waiting: earlier(first?.id, later?.available_at ?? undefined), asked: question?.asked_at ?? undefined };
 }
 
-/** Since when the oldest packet waits, of those without and with a `not_before`. */
+/** Since when the oldest packet waits: the earlier of the oldest packet without `not_before` (`id`) and the oldest with one (`available`). */
 export function earlier(id: string | undefined, available: string | undefined): Date | undefined {
   const since = [id === undefined ? [] : createdAt(id), available === undefined ? [] : new Date(available)].flat();
   return since.toSorted((one, other) => one.getTime() - other.getTime())[0];

@@ -158,7 +158,7 @@ function reads({ database }: ReadDependencies) {
       return row && decoded(row);
     },
 
-    /** The open sessions that the provider means by its id of a session, or by that of a person, if they had begun at a time. */
+    /** The open sessions that a logout of the provider names: by the provider's id of a session, or all of a person's sessions that had begun by a time. */
     ofProvider: (
       issuer: string,
       by: { provider_session: string } | { subject: string; begunBefore: Date },

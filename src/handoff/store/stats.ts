@@ -86,7 +86,7 @@ function reads({ database }: ReadDependencies) {
       const asked = (await oldestAsked.first({ tenant }))?.asked_at ?? undefined;
       return { waiting: earlier(id, available), asked };
     },
-    /** Deliveries of webhooks and channels that are not removed, and those of them that fail. */
+    /** The numbers of waiting deliveries, of failing webhooks and channels, and of dead letters. Removed webhooks and channels don't count, except for dead letters. */
     deliveries: () => inLane((db) => deliveriesOf(db, tenant)),
   });
   const ofTenant = (scope: ReadScope) => {

@@ -133,7 +133,7 @@ function reads({ database: { reads: db } }: ReadDependencies) {
         .limit(2)
         .execute(),
 
-    /** The tenants whose packets are erased some days after they ended, deleted ones too. `byDefault`: the days of those that say nothing. */
+    /** The tenants whose packets are erased some days after they ended, deleted ones too. `byDefault`: the days of a tenant without `retention_days`. */
     async retaining(byDefault: number): Promise<{ number: number; days: number }[]> {
       const days = sql<number>`coalesce(retention_days, cast(${byDefault} as integer))`;
       const rows = await db

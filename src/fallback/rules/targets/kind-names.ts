@@ -28,14 +28,14 @@ export function kindNamed({ known, aliases }: KindNames, name: string): string |
   return litellmKinds.has(underscored) ? underscored : name;
 }
 
-/** An address that leads nowhere (RFC 2606), in the place of one that an export can't have: no key reaches a host that nobody named. */
+/** An address that leads nowhere (RFC 2606), for an export that can't have the real address: no key reaches a host that nobody named. */
 export const unnamedAddress = 'https://address.invalid/v1';
 
 /** The variable that has a provider's address; undefined if none has. */
 export const addressVariable = ({ api_base, params }: Provider): string | undefined =>
   api_base === null ? variableOf(params.api_base) : undefined;
 
-/** The base URL of a provider's API in an export; one that leads nowhere, with a warning, if neither the chain nor its kind names a host. */
+/** The base URL of a provider's API in an export. If neither the chain nor the kind names a host, it is an address that leads nowhere, and a warning says so. */
 export function baseOf(exported: ExportedProvider): string {
   const { provider, loss } = exported;
   const known = knownBase(provider);
@@ -50,7 +50,7 @@ export function baseOf(exported: ExportedProvider): string {
 export const knownBase = (provider: Provider): string | null =>
   apiBase(provider) ?? (isOpenai(provider) ? knownKind('openai')!.api_base : null);
 
-/** Whether a provider without a kind and an address is taken for one of OpenAI: its key, if it names any, is that of OpenAI, and none of Portkey's. */
+/** Whether a provider without a kind and an address is taken for a provider of OpenAI: it names OpenAI's key or none, and no virtual key of Portkey. */
 const isOpenai = ({ provider, api_key_env, params }: Provider): boolean =>
   provider === null &&
   params.api_base === undefined &&

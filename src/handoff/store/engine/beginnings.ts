@@ -33,7 +33,7 @@ interface Look {
   readonly position: number;
   /** The first free place from the floor on, by ranked value; null: none. */
   readonly first: ReadonlyMap<string, string | null>;
-  /** The last place of those that became free since the last look; null: none did. */
+  /** The last of the places that became free since the last look; null: none did. */
   readonly newest: string | null;
   /** The places below their floor that are free. */
   readonly returned: readonly string[];

@@ -130,7 +130,7 @@ function look(tx: PostgresTransaction, table: string, search: FreeSearch, from: 
   return [looking, tx.run(belowText, below)];
 }
 
-/** The query of the last place of those that became free after a position, also if they are free no longer. */
+/** The query of the last of the places that became free after a position, also of places that are no longer free. */
 function newestText(table: string, search: FreeSearch, position: number, parameter: Parameter): string {
   const { since, id, by } = search;
   if (by === undefined) return freedText(search, `max(${since.id} || '')`, position, parameter);

@@ -3,7 +3,7 @@ import type { Row, Values } from '../../../kit/sql/dialect.ts';
 import type { Beginnings } from './beginnings.ts';
 import type { FreeSearch } from './free-search.ts';
 
-/** How many rows of an owner of a tenant to claim, of those that are due at `from` or later. */
+/** How many rows of an owner of a tenant to claim. Only rows that are due at `from` or later are claimed. */
 export interface Take {
   readonly tenant: number;
   readonly owner: number;
@@ -51,7 +51,7 @@ export interface Session {
   read(table: string, columns: readonly string[], keys: readonly Row[]): Awaitable<Values[]>;
   /**
    * The first matching rows, in the order of the ranked values and then of their id, locked until the
-   * transaction ends. Rows locked by another transaction are skipped, so this never waits. `beginnings`: those of all searches.
+   * transaction ends. Rows locked by another transaction are skipped, so this never waits. `beginnings`: where each search begins.
    */
   findFree(table: string, columns: readonly string[], search: FreeSearch, limit: number, beginnings: Beginnings): Awaitable<Values[]>;
   /** The number of rows with each of these keys, in the order of the keys, without a lock. */

@@ -120,7 +120,7 @@ function baseUrl(base: string | null, { provider, loss }: ExportedProvider): Rec
 const isPrivate = (host: string) =>
   /^(localhost|.*\.local(host)?|\[?::1\]?|127\..*|10\..*|192\.168\..*|172\.(1[6-9]|2\d|3[01])\..*)$/.test(host);
 
-/** The name of an entry: that of the kind if Bifrost knows it and address and settings match, else the provider's own. */
+/** The name of an entry: the name of the kind if Bifrost knows the kind and address and settings match, else the provider's own name. */
 function entryName(taken: Record<string, unknown>, { provider, slug: own }: ExportedProvider, entry: object): string {
   const { provider: kind, api_base } = provider;
   const known = api_base === null || cloudKind(provider) !== null ? nameOfKind(kindNames, kind) : null;

@@ -13,7 +13,7 @@ import { classOf, type ErrorClass } from './errors.ts';
 /** LiteLLM's own numbers: of allowed failures, which it takes for none given, and of seconds. */
 const usual = { fails: 3, seconds: 5 };
 
-/** Whether LiteLLM counts a failure for its cool-downs. Errors without a name of their own are those of its connections, which it does not count. */
+/** Whether LiteLLM counts a failure for its cool-downs. Errors without a name of their own come from its connections; it does not count them. */
 const counts = ({ status, names, isPassedOn }: ErrorClass) =>
   isPassedOn !== true && ([401, 402, 404, 408, 429].includes(status) || (status >= 500 && names.length > 0));
 

@@ -218,7 +218,7 @@ function noteCells<D extends Imported>(findings: FindingList, engine: Engine, pa
 
 const shown = ({ condition, status_code }: FailureKind) => (status_code === null ? condition : `${condition} (${status_code})`);
 
-/** Models that stand for one another: those of a group with the same order. */
+/** The group and the order of a model. Models with the same group and order stand for one another. */
 const groupAndOrder = (one: Deployment | undefined) => (one === undefined ? '' : `${one.group} ${one.order}`);
 
 /** Finds that LiteLLM draws the models of a group at random and may call one again, while a chain tries each once. */

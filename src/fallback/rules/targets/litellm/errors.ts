@@ -49,18 +49,18 @@ const passedOn: ErrorClass = { names: [], isRetried: false, status: 200, isPasse
 const late: ErrorClass = { names: [], isRetried: false, status: 408, hasBegun: true };
 const badRequest: ErrorClass = { names: ['BadRequestErrorRetries'], isRetried: false, status: 400 };
 
-/** The class of an answer that can't be used, by kind, where it is not that of a failed server. */
+/** The class of an answer that can't be used, by kind, if it is not the class of a failed server. */
 const unusable = byKinds([
   [['azure', 'azure_ai', 'anthropic', 'cohere', 'ollama', 'ollama_chat', 'mistral', 'groq', 'databricks'], unnamed],
   [['gemini', 'vertex_ai', 'bedrock'], { ...badRequest, status: 422 }],
   [['deepseek', 'together', 'fireworks', 'openrouter', 'xai', 'hosted_vllm'], { names: [], isRetried: false, status: 200 }],
 ]);
 
-/** The class of a broken connection, by kind, where it is not that of a failed server. */
+/** The class of a broken connection, by kind, if it is not the class of a failed server. */
 const broken = byKinds([[['azure', 'gemini', 'vertex_ai', 'bedrock', 'ollama', 'ollama_chat', 'openrouter'], unnamed]]);
 
 /**
- * The class of a status, by kind, where it is not that of OpenAI's client. 403 and 409 have no name in a retry policy, so that
+ * The class of a status, by kind, if it is not the class that OpenAI's client gives it. 403 and 409 have no name in a retry policy, so that
  * `DefaultRetries` counts, else `num_retries`: LiteLLM raises APIError for them, or PermissionDeniedError for 403 of a client of its own,
  * which it retries only in a group of several models. 409 of such a client is a BadRequestError, and retried all the same.
  */

@@ -53,7 +53,7 @@ function readFallbacks(router: Section, name: string, { refusesSeveral }: { refu
   return new Map([...entries.filter(([group]) => group !== '*').toReversed(), ...general]);
 }
 
-/** The fallbacks for every failure. `default_fallbacks` are those of groups without their own. */
+/** The fallbacks for every failure. A group without fallbacks of its own has the `default_fallbacks`. */
 function generalFallbacks(router: Section): Fallbacks {
   const read = readFallbacks(router, 'fallbacks', { refusesSeveral: true }) ?? [];
   const defaults = router.get('default_fallbacks');
@@ -70,8 +70,8 @@ export function defaultGroup(router: Section): string | null {
 }
 
 /**
- * The group where the chain starts: the wanted one, which may be an alias of one, or the only one that has fallbacks and is nobody's fallback. Without any
- * fallbacks it is the first of the file.
+ * The group where the chain starts: the wanted group, which may be named by an alias, or the only group that has fallbacks and is nobody's fallback. If no
+ * group has fallbacks, it is the first group of the file.
  * @throws ServiceError 400 with all groups as candidates if there are several or none, or the wanted one is unknown
  */
 export function firstGroup(

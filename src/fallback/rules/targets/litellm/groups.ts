@@ -49,7 +49,7 @@ interface Entry {
   readonly inferred?: string;
 }
 
-/** The entries of the file, and those of the wanted models that LiteLLM takes from the entries whose name is a pattern. */
+/** The entries of the file, and an entry for each wanted model that LiteLLM takes from an entry whose name is a pattern. */
 export function withPatterns(entries: readonly Entry[], wanted: readonly string[]): Entry[] {
   const nameOf = ({ entry }: Entry) => String(entry.fields.model_name);
   const names = new Set(entries.map(nameOf));

@@ -115,7 +115,7 @@ interface FileModel extends Deployment {
   readonly provider: Draft & { name: string };
 }
 
-/** Reads a LiteLLM proxy configuration: the chain starts at `group`, or at the one that only has fallbacks, and follows `fallbacks`. */
+/** Reads a LiteLLM proxy configuration: the chain starts at `group`, or at the group that has fallbacks and is nobody's fallback, and follows `fallbacks`. */
 export function importLitellm(file: Section, group?: string): Draft {
   const { findings } = file;
   if (file.fields.include !== undefined)
@@ -178,7 +178,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   return draft;
 }
 
-/** The limits of models without own ones, in milliseconds. Beside `timeout` of the router, `request_timeout` comes before it, and is that of streams as well. */
+/** The time limits of models without limits of their own, in milliseconds. `request_timeout` comes before `timeout` of the router; if both are set, `request_timeout` is the limit of streams as well. */
 function limitsOf(settings: Section): Pick<ReadingOptions, 'timeout' | 'streamTimeout'> {
   const request = milliseconds(settings, 'request_timeout');
   const isBoth = request !== undefined && settings.get('timeout') !== undefined;
@@ -196,7 +196,7 @@ function noteLongStreams(findings: FindingList, chain: readonly Reached<FileMode
   }
 }
 
-/** The entries of the file with those of the models that patterns are called by, and what names groups besides. */
+/** The entries of the file and of the models that are called by a pattern, and the other names of groups: aliases, lists of fallbacks, the default group. */
 function entriesOf(file: Section, settings: Section, group: string | undefined) {
   const aliases = aliasesOf(settings);
   const lists = readAllFallbacks(settings);
@@ -295,8 +295,8 @@ function withUncalledModels(router: Router<FileModel>, reached: readonly Reached
 }
 
 /**
- * The router's settings. Some may be in either section, others count in one of them only. Where both have one, that of
- * `router_settings` counts, unless it is null or an empty list.
+ * The router's settings. Some settings may be in either section, others count in one section only. If both sections have a setting,
+ * the value in `router_settings` counts, unless it is null or an empty list.
  */
 function settingsOf(file: Section): Section {
   const fields: Record<string, unknown> = {};

@@ -20,8 +20,8 @@ export const nativeKinds = twoProtocolKinds;
 export const isOllama = (kind: string | null): boolean => kind === 'ollama' || kind === 'ollama_chat';
 
 /**
- * Whether LiteLLM calls a kind at an address of its own by OpenAI's protocol: of kinds with two, where the address is that of
- * OpenAI's. Gemini's own API has other paths than `/v1`, which is that of servers with OpenAI's.
+ * Whether LiteLLM calls a kind at an address of its own by OpenAI's protocol. A kind with two protocols is called by OpenAI's if the
+ * address has the path of OpenAI's API. Gemini's own API has other paths than `/v1`, which servers with OpenAI's protocol have.
  */
 export const isOpenaiAt = (kind: string, base: string): boolean =>
   nativeKinds.has(kind) && !(isOllama(kind) && base.endsWith('/v1')) && !(kind === 'gemini' && !/\/(openai|v1)$/.test(base));

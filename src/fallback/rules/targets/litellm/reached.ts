@@ -5,7 +5,7 @@ import type { Cell, Row } from '../decisions.ts';
 import { classOf } from './errors.ts';
 import { callsOf, type Deployment, type Router, requireFewModels } from './router.ts';
 
-/** The statuses of a condition that LiteLLM tells apart: the one that providers send first, then others that are retried otherwise. */
+/** The statuses of a condition that LiteLLM tells apart: first the usual status, then statuses that LiteLLM retries otherwise. */
 const statusesOf: Readonly<Record<Condition, readonly (number | null)[]>> = {
   rate_limit: [429],
   timeout: [null],
@@ -32,7 +32,7 @@ export const failures: readonly FailureKind[] = [
 /** Statuses that LiteLLM treats like one of the failures. */
 const equivalents: Readonly<Record<number, readonly number[]>> = { 502: [501, 505, 520, 521, 522, 523, 524], 410: [405, 406, 415, 424] };
 
-/** The other statuses of the condition that LiteLLM treats like that of a failure. */
+/** The other statuses of the condition that LiteLLM treats like the status of the failure. */
 export const equivalentStatuses = ({ status_code }: FailureKind): readonly number[] => equivalents[status_code ?? 0] ?? [];
 
 /** What a finding about a failure is about: its condition, and the statuses that LiteLLM treats alike. */
@@ -66,7 +66,7 @@ export interface Reached<D> {
 }
 
 /**
- * The models that prompts to a group can reach: first those of its general order, then those that only other failures lead to.
+ * The models that prompts to a group can reach: first the models in its general order, then models to which only certain failures lead.
  * @throws ServiceError 400 if a chain can't have as many providers, before anything is followed from them
  */
 export function reachedFrom<D extends Deployment>(router: Router<D>, group: string): Reached<D>[] {
@@ -131,7 +131,7 @@ function outcomeOf<D extends Deployment>(
       one === deployment ? failing : ((isDrawnWith(one) && path.has(one) ? drawnBefore : undefined) ?? path.get(one) ?? serverError),
     );
   const withSame = callsWith(failing);
-  // A model without a weight is only drawn after certain failures of those with one.
+  // A model without a weight is only drawn after certain failures of the models with a weight.
   const calls = withSame.includes(deployment) ? withSame : callsWith(undefined);
   const first = calls.indexOf(deployment);
   const own = calls.filter((one) => one === deployment).length;
@@ -157,7 +157,7 @@ export function rowsOf<D extends Deployment>(chain: readonly Reached<D>[], nameO
     const follows = isGeneral ? sameList(next, after) || (isRest && sameList(next, after.slice(0, next.length))) : isRest;
     if (follows && next.length > 0) return { retries, next: 'order' };
     if (next.length > 0) return { retries, next: next.slice(0, maxTo).map(nameOf) };
-    // If nothing is left, both mean the same; the rules are shorter if it is that of the first provider.
+    // If no provider is left, `order` and `end` mean the same; the rules are shorter with the word that the first provider has.
     const endsAnyway = isGeneral ? after.length === 0 : isRest;
     return { retries, next: endsAnyway && !pattern.includes('end') ? 'order' : 'end' };
   };

@@ -198,7 +198,7 @@ class Walk<D extends Deployment> {
     return this.#tryAll(this.#listed(fallbacksOf(this.#router, special ?? null), group), group, depth);
   }
 
-  /** The groups after a group: its own list, else that of the group where the call began, else that of `*`. */
+  /** The groups after a group: its own list, else the list of the group where the call began, else the list of `*`. */
   #listed(fallbacks: Fallbacks, group: string): { group: string; order: number | null }[] {
     const list = fallbacks.get(group) ?? fallbacks.get(this.#original) ?? fallbacks.get('*') ?? [];
     return list.map((name) => ({ group: name, order: null }));
@@ -218,7 +218,7 @@ class Walk<D extends Deployment> {
   }
 }
 
-/** The models of a group, or of the one that is called for a group that the file does not have. */
+/** The models of a group. For a group that the file does not have, the models of the group that is called instead. */
 function modelsOf<D extends Deployment>({ groups, byDefault }: Router<D>, group: string): readonly D[] {
   return groups.get(group) ?? groups.get(byDefault ?? '') ?? [];
 }

@@ -14,9 +14,9 @@ import { noteStreams } from './streams.ts';
 /** A target with the statuses on which Portkey fails over; undefined for all failures. */
 interface Target {
   section: Section;
-  /** The strategies around it that draw one of their targets for each prompt, from the outside, with the one of them that it is in. */
+  /** The strategies around the target that draw one of their targets for each prompt, the outermost first, each with the drawn target in which this target is. */
   draws: readonly Draw[];
-  /** The path of the strategy that draws it itself; null for one that is not drawn. */
+  /** The path of the strategy that draws this target; null if none does. */
   balancedBy: string | null;
   failoverStatuses: readonly number[] | undefined;
   /** What Portkey does otherwise than a chain if it fails with these conditions. */
@@ -411,7 +411,7 @@ function retryRules(targets: readonly Target[], providers: readonly Draft[]): Dr
   });
 }
 
-/** Whether a condition is also that of an answer: Portkey takes one that a filter withheld for a success. */
+/** Whether an answer with status 200 can have the condition: Portkey takes an answer that a filter withheld for a success. */
 const isAlsoAnswer = (condition: Condition): boolean => usualStatus(condition) !== 200 && traitsOf[condition].statuses.includes(200);
 
 /** Whether Portkey fails over on a status. */
