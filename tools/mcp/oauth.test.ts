@@ -115,6 +115,10 @@ test("the official client registers, lets its person sign in, gets a token for /
   const { id } = made.structuredContent as { id: string };
   const history = JSON.stringify(await connected.callTool({ name: 'get_history', arguments: { packet_id: id } }));
   assert.match(history, /dana@example\.com/);
+  const stream = await fetch(`${address}/mcp`, {
+    headers: { authorization: `Bearer ${keeper.saved!.access_token}`, accept: 'text/event-stream' },
+  });
+  assert.equal(stream.status, 405, 'a client that asks for a stream goes on without one');
   const elsewhere = await fetch(`${address}/api/v1/packets`, { headers: { authorization: `Bearer ${keeper.saved!.access_token}` } });
   assert.equal(elsewhere.status, 401, 'the token is for /mcp alone');
 });

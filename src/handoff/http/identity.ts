@@ -111,11 +111,13 @@ export class IdentityAdmission {
 
   /** Puts the challenge on each 401 and 429 that has none, so that a client learns how it gets a token, except where no key is taken. */
   challengeRefused(app: FastifyInstance): void {
-    app.addHook('onSend', ({ exchange }, reply, _, done) => {
+    app.addHook('onSend', ({ exchange, routeOfPath }, reply, _, done) => {
       const { statusCode: status } = reply;
       if ((status === 401 || status === 429) && !reply.hasHeader('www-authenticate')) {
-        const { access = 'any', ...route } = (exchange?.route ?? {}) as Partial<HandoffRoute>;
-        if (!withoutKey.has(access)) reply.header('www-authenticate', this.challenge(route));
+        const route = (exchange?.route ?? routeOfPath ?? {}) as Partial<HandoffRoute>;
+        // Without a route, a key is looked at on every path.
+        const takesKey = exchange === null || !withoutKey.has(route.access ?? 'any');
+        if (takesKey) reply.header('www-authenticate', this.challenge(route));
       }
       done();
     });

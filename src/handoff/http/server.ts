@@ -138,7 +138,12 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
       prefixes: prefixesOf,
       admit,
       // An unknown path gets 404 without a key; with one, the key is checked and the request counted.
-      admitUnrouted: (request, reply) => (keyOf(request.headers) === undefined ? undefined : admit({ access: 'any' }, request, reply)),
+      // A token is checked for the audience of the path, so that a client of `/mcp` learns that GET is not taken there.
+      admitUnrouted(request, reply) {
+        if (keyOf(request.headers) === undefined) return undefined;
+        const { resource } = (request.routeOfPath ?? {}) as Partial<HandoffRoute>;
+        return admit({ access: 'any', ...(resource === undefined ? {} : { resource }) }, request, reply);
+      },
       bodyLimit(route, caller) {
         if (route.access === 'link' || route.access === 'sign-in') return maxFormBytes;
         return route.bodySize === 'batch' ? Math.min(100 * itemLimit(caller), maxBatchBytes) : itemLimit(caller);

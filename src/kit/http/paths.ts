@@ -4,12 +4,20 @@ import type { Awaitable } from '../awaitable.ts';
 import { ServiceError } from '../errors.ts';
 import type { Route } from '../route.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** For a request that matches no mounted route: one of its path with another method, or without the slash at the end. */
+    routeOfPath: Route | null;
+  }
+}
+
 /** The mounted paths and their methods. */
 export type Paths = ReturnType<typeof createPaths>;
 
 interface KnownPath {
   readonly pattern: RegExp;
-  readonly access: Route['access'];
+  /** The first route that was mounted there. */
+  readonly route: Route;
   readonly methods: string[];
 }
 
@@ -29,12 +37,14 @@ export function createPaths(app: FastifyInstance, admitUnrouted: (request: Fasti
   const find = (path: string) => paths.get(path) ?? [...paths.values()].find(({ pattern }) => pattern.test(path));
   const isKnown = (path: string) => find(path) !== undefined || others.has(path);
 
+  app.decorateRequest('routeOfPath', null);
   app.setNotFoundHandler(async (request, reply) => {
     const path = pathOf(request);
     const known = find(path);
     const methods = known?.methods ?? (others.has(path) ? ['GET'] : []);
-    if (known === undefined ? methods.length === 0 : known.access !== 'public') await admitUnrouted(request, reply);
     const trimmed = withoutSlash(path);
+    request.routeOfPath = (known ?? find(trimmed))?.route ?? null;
+    if (known === undefined ? methods.length === 0 : known.route.access !== 'public') await admitUnrouted(request, reply);
     if (methods.length === 0 && trimmed !== path && isKnown(trimmed)) throw trailingSlash(trimmed);
     // With the method of a route, a parameter has a character that the path gives another meaning: no such thing.
     if (methods.length === 0 || methods.includes(request.method)) throw new ServiceError('NOT_FOUND', 'There is nothing at this path.');
@@ -43,10 +53,10 @@ export function createPaths(app: FastifyInstance, admitUnrouted: (request: Fasti
 
   return {
     /** Adds the method of a route to a path. Parameters in the path are written as `{id}`. */
-    add(path: string, { access, method }: Route): void {
+    add(path: string, route: Route): void {
       const pattern = new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`);
-      const known = paths.get(path) ?? { pattern, access, methods: [] };
-      known.methods.push(method);
+      const known = paths.get(path) ?? { pattern, route, methods: [] };
+      known.methods.push(route.method);
       paths.set(path, known);
       if (!path.includes('{')) longestFixedPath = Math.max(longestFixedPath, path.length);
     },

@@ -16,7 +16,15 @@ import {
 } from '../../support/issuer.ts';
 import { question } from '../../support/life.ts';
 import { mcp } from '../../support/mcp.ts';
-import { adminKey, createPacket, packetRequest, startService, TestClock, type TestService } from '../../support/service.ts';
+import {
+  adminKey,
+  createPacket,
+  packetRequest,
+  startService,
+  type TestAnswer,
+  TestClock,
+  type TestService,
+} from '../../support/service.ts';
 import { inMemory, type TestStore } from '../../support/store.ts';
 import { stores } from '../../support/stores.ts';
 import { listenTo } from '../../support/streams.ts';
@@ -541,6 +549,36 @@ describe('A token at /mcp', () => {
     assert.doesNotMatch(challenge, /respond/);
     assert.equal((await inMcp(service, await forMcp(started, 'baton:read'), 'tools/list')).status, 200);
   });
+
+  for (const store of stores)
+    test(`gets 405 with every other method, or a refusal with the challenge of /mcp, on ${store.name} [H578]`, async (t) => {
+      const few = await start(t, { store, settings: { SERVICE_RATE_LIMIT_PER_MINUTE: '1' } });
+      const started = await start(t, { store });
+      const { as, service, clock, token } = started;
+      const others = ['GET', 'HEAD', 'DELETE', 'PUT', 'PATCH', 'OPTIONS'];
+      const [mine, ofApi, limited] = [await forMcp(started, 'baton:read'), await token(), await forMcp(few, 'baton:read')];
+      const metadataOf = ({ headers }: TestAnswer) => /resource_metadata="([^"]*)"/.exec(String(headers['www-authenticate']))?.[1];
+      const metadata = `${publicUrl}/.well-known/oauth-protected-resource`;
+      const refused = async (answer: TestAnswer, status: number, at: string, about: string) =>
+        assert.deepEqual([answer.status, metadataOf(answer)], [status, at], `${about}: ${answer.text}`);
+      for (const method of others) {
+        const answer = await as(method, '//mcp', mine);
+        assert.deepEqual([answer.status, answer.headers.allow, metadataOf(answer)], [405, 'POST', undefined], `${method}: ${answer.text}`);
+        await refused(await as(method, '//mcp', ofApi), 401, `${metadata}/mcp`, `${method} with a token for the API`);
+        const wrong = await service.call(method, '//mcp', { key: `svc_${'x'.repeat(49)}` });
+        await refused(wrong, 401, `${metadata}/mcp`, `${method} with a wrong key`);
+      }
+      assert.equal((await as('POST', '//mcp/', mine, { body: {} })).status, 404, 'the sentence about the slash, not another sign-in');
+      assert.deepEqual([(await as('PUT', '//a2a', ofApi)).status, (await as('PUT', '//a2a/message:send', ofApi)).status], [405, 405]);
+      assert.equal((await as('PUT', '/packets', ofApi)).status, 405);
+      for (const path of ['//a2a', '//a2a/message:send', '/packets', '//events', '/nowhere'])
+        await refused(await as('PUT', path, mine), 401, metadata, path);
+      await refused(await as('PUT', '//answer/x', 'wrong'), 401, metadata, 'a wrong key for the page of a link');
+      assert.equal((await few.as('GET', '//mcp', limited)).status, 405);
+      await refused(await few.as('GET', '//mcp', limited), 429, `${metadata}/mcp`, 'beyond the limit');
+      clock.turn(400);
+      for (const method of others) await refused(await as(method, '//mcp', mine), 401, `${metadata}/mcp`, `${method}, expired`);
+    });
 
   test('lists the tools that its groups may use, and a call whose scope alone is missing is a step up', async (t) => {
     const started = await start(t);
