@@ -8,7 +8,6 @@ import {
   advanced,
   type Considered,
   caseUnder,
-  closed,
   type Decider,
   decisionOf,
   type Facts,
@@ -25,7 +24,7 @@ import {
 import { isOfFamily, sourceRefused } from './exclusion.ts';
 import type { AnyPacket } from './packet.ts';
 import { shownDigest, whole } from './question.ts';
-import type { AskedRecord } from './question-state.ts';
+import { type AskedRecord, closed } from './question-state.ts';
 import { type Approver, placeOf, progressOf } from './quorum.ts';
 
 /** The decision in an answer; an answer with `response` alone is read as the decision. @throws ServiceError 400 */

@@ -15,7 +15,7 @@ import { argumentsDigestOf, requireSatisfied, subjectOf } from './action.ts';
 import { type KeyFamily, withSource } from './exclusion.ts';
 import type { AnyPacket, PacketEvent } from './packet.ts';
 import { effectOf, type Judgement, type PolicyVerdict, type Subject } from './policy.ts';
-import type { AskedRecord } from './question-state.ts';
+import { type AskedRecord, closed } from './question-state.ts';
 import { type Approval, type AskedStep, anybody, type People, type Progress, progressOf, type Quorum, type Standing } from './quorum.ts';
 
 /** What decides about an action beside its packet. Each may throw `FactNeeded`, for the unit to be run again with it. */
@@ -256,9 +256,6 @@ export function advanced(pending: Pending, open: OpenCase, events: readonly Pack
       : decisionOf(pending, { word: 'reject', message: `The time of step ${progress.step + 1} is over.`, by: [], policy: open.policy });
   return { asked: closed(asked), open: null, decision, events };
 }
-
-/** What the service set, without what only an open question has. */
-export const closed = ({ remember: _, verified_only: __, ...asked }: Asked): Asked => ({ ...asked, step: null });
 
 /** The question with the approvals that standing approvals have given: each counts as a use of one. */
 function withGranted(

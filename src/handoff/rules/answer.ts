@@ -10,7 +10,7 @@ import { dataOf } from './form.ts';
 import type { AnyPacket } from './packet.ts';
 import { move } from './packet-life.ts';
 import { shownText, whole } from './question.ts';
-import { type AskedRecord, hitlOf, isAwaited, latestQuestion } from './question-state.ts';
+import { type AskedRecord, closed, hitlOf, isAwaited, latestQuestion } from './question-state.ts';
 
 /** How an answer was given. No tool of MCP answers a question yet, so no history has `mcp`. */
 export type AnsweredVia = 'api' | 'console' | 'link' | 'mcp' | 'a2a';
@@ -94,7 +94,10 @@ export interface EndedQuestion extends AskedRecord {
 }
 
 /** The questions that a change of their packet has ended: at most one, or two if it changed the open one and ended the packet. */
-export function questionsEndedBy(before: AnyPacket, after: AnyPacket, now: Date): EndedQuestion[] {
+export const questionsEndedBy = (before: AnyPacket, after: AnyPacket, now: Date): EndedQuestion[] =>
+  endedBy(before, after, now).map((ended) => ({ ...ended, asked: closed(ended.asked) }));
+
+function endedBy(before: AnyPacket, after: AnyPacket, now: Date): EndedQuestion[] {
   const earlier = latestQuestion(before, now);
   const later = latestQuestion(after, now);
   const without = { shown: null, replaced_by: null };
@@ -124,5 +127,5 @@ export function withQuestionEnded<P extends AnyPacket>(before: AnyPacket, after:
   if (latest.state === 'none' || latest.state === 'draft' || latest.state === 'answered') return after;
   if (!isAwaited(before) || isAwaited(after)) return after;
   const { question, asked } = latest;
-  return { ...after, hitl: hitlOf({ question, asked: { ...asked, ended_at: now.toISOString() }, answer: null }) };
+  return { ...after, hitl: hitlOf({ question, asked: { ...closed(asked), ended_at: now.toISOString() }, answer: null }) };
 }

@@ -190,7 +190,9 @@ function questionText(latest: Exclude<LatestQuestion, { state: 'none' }>): strin
     options.length === 0
       ? ''
       : `\nOptions: ${options.map((option) => (typeof option === 'string' ? option : JSON.stringify(option))).join(' | ')}`;
-  const needed = takesOnlyVerified({ ...latest.question, ...('asked' in latest ? latest.asked : {}) }) ? `\n${onlyVerified}` : '';
+  const isToAnswer = latest.state === 'draft' || latest.state === 'open';
+  const needed =
+    isToAnswer && takesOnlyVerified({ ...latest.question, ...('asked' in latest ? latest.asked : {}) }) ? `\n${onlyVerified}` : '';
   return `${question}${reason ? `\nReason: ${reason}` : ''}${choices}${needed}`;
 }
 

@@ -60,6 +60,9 @@ const answerFields: Record<keyof Answer, true> = {
   decision: true,
 };
 
+/** What the service set, without what only an open question has. */
+export const closed = ({ remember: _, verified_only: __, ...asked }: Asked): Asked => ('step' in asked ? { ...asked, step: null } : asked);
+
 /** The fields of `hitl` that only the service sets. */
 export const serviceFields: readonly string[] = [...Object.keys(askedFields), ...Object.keys(answerFields)];
 

@@ -427,14 +427,15 @@ for (const store of stores) {
         assert.ok(link.url, text);
         return (await service.call('GET', `/${new URL(link.url).pathname}`, { key: null })).text;
       };
-      /** What each way says of the question: the API, the briefing, MCP, A2A, and a page whose name is typed. */
-      const ways = async (id: string) => [
+      /** What each way for agents says of the question: the API, the briefing, MCP and A2A. */
+      const read = async (id: string) => [
         (await service.call('GET', `/packets/${id}`)).body.hitl.verified_only,
         told.test((await service.call('GET', `/packets/${id}/brief`)).text),
         (await callTool(service, 'get_packet', { packet_id: id })).structuredContent.hitl.verified_only,
-        (await a2a(service, 'GetTask', { id })).body.result.status.message.parts[1]?.data.verified_only,
-        told.test(await pageOf(id)),
+        (await a2a(service, 'GetTask', { id })).body.result.status.message?.parts[1]?.data.verified_only,
       ];
+      /** The same, and what a page says whose name is typed. */
+      const ways = async (id: string) => [...(await read(id)), told.test(await pageOf(id))];
       const free = await asked(service, agent, { call_id: 'free' });
       assert.deepEqual(await ways(free.id), [undefined, false, undefined, undefined, false], 'without a policy');
       await put(service, '/policies/refunds', { rules: [{ when: { properties: { x: true }, required: ['x'] }, then: { approve: 'x' } }] });
@@ -444,11 +445,17 @@ for (const store of stores) {
       assert.doesNotMatch(await pageOf(id, of.dana), told, 'a link for a person');
       const { body: done } = await decide(service, id, { decision: 'approve' }, { key: of.dana! });
       assert.deepEqual([done.hitl.response, done.hitl.verified_only], ['approve', undefined], 'not when it is answered');
+      const cancelled = await asked(service, agent, { call_id: 'cancelled' });
+      assert.deepEqual(await read(cancelled.id), [true, true, true, true]);
+      assert.equal((await service.call('DELETE', `/packets/${cancelled.id}`)).status, 204);
+      assert.deepEqual(await read(cancelled.id), [undefined, false, undefined, undefined], 'not when the packet has ended');
       assert.equal((await service.call('DELETE', '/policies/refunds')).status, 204);
       const later = await asked(service, agent, { call_id: 'later' });
       assert.deepEqual(await ways(later.id), [undefined, false, undefined, undefined, false], 'no policy again');
       const own = await packetIn(service, 'awaiting_human', { hitl: { ...question, require_verified: true } });
       assert.deepEqual(await ways(own.id), [undefined, true, undefined, undefined, true], 'a question that needs it says so itself');
+      assert.equal((await service.call('DELETE', `/packets/${own.id}`)).status, 204);
+      assert.deepEqual(await read(own.id), [undefined, false, undefined, undefined]);
     });
 
     test('a policy approves, rejects, or asks its steps, and its name is in the history [H559, H561, H564]', async () => {

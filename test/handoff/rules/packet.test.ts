@@ -585,6 +585,33 @@ describe('the timeout of a question', () => {
   }
 });
 
+describe('a question that has ended', () => {
+  test('has nothing any more that only an open one has, in its packet and as it is stored [H429]', () => {
+    const step = { index: 1, of: 1, count: 1, given: 0, from: ['dana'], changes_at: null };
+    const open = { step, remember: { scope: 'tool' as const, max_seconds: 60 }, verified_only: true };
+    const before = packetIn('awaiting_human', {
+      hitl: { ...question, ...asked, on_timeout: 'fail', expires_at: now.toISOString(), ...open },
+    });
+    const left = ({ step, remember, verified_only }: Partial<Hitl>) => [step, remember, verified_only];
+    const earlier = new Date(now.getTime() - 1);
+    for (const [name, command, at, isInPacket] of [
+      ['timed out', { kind: 'time_out' }, now, true],
+      ['deleted', { kind: 'delete', agentId: undefined }, earlier, true],
+      ['failed', patching({ status: 'failed' }), earlier, true],
+      ['withdrawn', { kind: 'withdraw', agentId: undefined }, earlier, false],
+      ['replaced', patching({ hitl: { question: 'Another?' } }), earlier, false],
+    ] as const) {
+      const { packet, ended = [] } = decide(before, command, at);
+      assert.deepEqual(
+        ended.map((record) => left(record.asked)),
+        [[null, undefined, undefined]],
+        name,
+      );
+      if (isInPacket) assert.deepEqual(left(packet.hitl!), [null, undefined, undefined], name);
+    }
+  });
+});
+
 describe('the actor', () => {
   const actorOf = ({ events }: Decision) => events.map(({ actor }) => actor);
 
