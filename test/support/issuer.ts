@@ -44,6 +44,8 @@ export interface TestIssuer {
   readonly opaque: Map<string, Record<string, unknown>>;
   /** Whether the issuer answers; `slow`: it takes requests and never answers. */
   state: 'up' | 'down' | 'slow';
+  /** What `/token` waits for before it answers. */
+  held: Promise<void> | undefined;
 }
 
 let made = 0;
@@ -112,7 +114,10 @@ export async function startIssuer(t: Pick<TestContext, 'after'>, clock: TestCloc
         id_token_signing_alg_values_supported: ['RS256'],
         ...self.metadata,
       });
-    if (path === '/token') return grant(response, await read(request));
+    if (path === '/token') {
+      await self.held;
+      return grant(response, await read(request));
+    }
     if (path === '/jwks') return send(response, await jwks());
     if (path === '/introspect') return send(response, opaque.get((await read(request)).get('token') ?? '') ?? { active: false });
     response.writeHead(404).end();
@@ -132,6 +137,7 @@ export async function startIssuer(t: Pick<TestContext, 'after'>, clock: TestCloc
     requests,
     opaque,
     state: 'up',
+    held: undefined,
     people,
     metadata: {},
     refreshes: true,

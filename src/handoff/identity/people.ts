@@ -33,6 +33,12 @@ export async function suspendedAs(store: Store, tenant: number, person: Pick<Per
 const wasReleased = ({ subject, last_seen_at, links_end_at }: StoredPerson, named: Date): boolean =>
   subject === null && last_seen_at !== null && links_end_at !== null && named.getTime() < Date.parse(links_end_at);
 
+const releasedSince = ({ name }: Person) => `The name ${name} has been released since.`;
+
+/** Why a person whom `keepPerson` has stored may not act under the name any more; undefined: the person may. */
+export const refusedSince = (stored: StoredPerson | undefined, person: Person): string | undefined =>
+  refusedAs(stored, person) ?? (stored?.subject ? undefined : releasedSince(person));
+
 /**
  * Stores a person as the identity provider names it. Returns why the person may not act under the name, if so.
  * @param named when the provider gave the person the name: now, when the session began, or when the token was issued
@@ -52,7 +58,7 @@ export async function keepPerson(
       const stored = people.get(key)!;
       const refusal = refusedAs(stored, person);
       if (refusal !== undefined) return refusal;
-      if (wasReleased(stored, named)) return `The name ${person.name} was released here since.`;
+      if (wasReleased(stored, named)) return releasedSince(person);
       // Who is let in again has not left.
       people.put({ ...stored, ...person, groups, last_seen_at: now.toISOString(), left_at: null });
       return undefined;

@@ -13,7 +13,7 @@ import { type Caller, callerOfPerson, provenanceOf } from '../service/authentica
 import { auditRecord } from '../service/trail.ts';
 import type { SessionAccess, StoredSession } from '../store/sessions.ts';
 import type { Store } from '../store/store.ts';
-import { keepPerson, refusedAs, suspendedAs, tenantOf } from './people.ts';
+import { keepPerson, refusedSince, suspendedAs, tenantOf } from './people.ts';
 import { type Provider, providerUnavailable, type SignedIn } from './provider.ts';
 import type { Seal } from './seal.ts';
 
@@ -118,7 +118,7 @@ export class Sessions {
     await store.whole(tenant.number).commit({
       people: [session.name_key],
       work({ people, sessions, trail }) {
-        const refusedNow = refusedAs(people.get(session.name_key), person);
+        const refusedNow = refusedSince(people.get(session.name_key), person);
         if (refusedNow !== undefined) throw refused(refusedNow);
         sessions.insert(session);
         trail.audit(auditRecord(caller, 'session', 'created', { session_id: id }), provenanceOf(caller, now));
@@ -311,9 +311,9 @@ export class Sessions {
     const named = await provider.loggedOut(logoutToken);
     if (named === undefined) return false;
     const { subject, providerSession, tokenId } = named;
-    // By our clock: that of the provider may be behind, and the session just begun.
-    const begunBefore = this.#received.get(tokenId) ?? clock();
-    this.#received.set(tokenId, begunBefore);
+    const now = clock();
+    // The first time without a bound: the clocks of the provider and of the instance that began a session may differ from ours.
+    const begunBefore = this.#received.get(tokenId);
     const by = providerSession === undefined ? { subject: subject!, begunBefore } : { provider_session: providerSession };
     const open = await store.sessions.ofProvider(provider.issuer, by);
     for (const [tenant, own] of Map.groupBy(open, (session) => session.tenant))
@@ -322,6 +322,7 @@ export class Sessions {
         own.map(({ id }) => id),
         'the identity provider',
       );
+    if (begunBefore === undefined) this.#received.set(tokenId, now);
     return true;
   }
 

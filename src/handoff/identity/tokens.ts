@@ -8,7 +8,7 @@ import { type ClaimRules, type Claims, grantedTo, groupsIn, holderOf, tokenRight
 import { sightOf } from '../rules/sight.ts';
 import { type Caller, limitsOf } from '../service/authentication.ts';
 import type { Store } from '../store/store.ts';
-import { keepPerson, refusedAs, suspendedAs, tenantOf } from './people.ts';
+import { keepPerson, refusedAs, refusedSince, suspendedAs, tenantOf } from './people.ts';
 import { type Provider, RefusedToken, requireAudience } from './provider.ts';
 
 interface TokenDependencies {
@@ -193,8 +193,7 @@ export class Tokens {
     if (this.#over.has(caller) || (ends !== undefined && ends <= clock().getTime())) return false;
     if ((await store.tenants.matching(tenant_id)).length === 0) return false;
     const stored = person && (await store.whole(tenant_number).people.find(nameKey(person.name)));
-    // Without a subject the name was released.
-    if (person !== undefined && (!stored?.subject || refusedAs(stored, person))) return false;
+    if (person !== undefined && refusedSince(stored, person) !== undefined) return false;
     if (held === undefined) return true;
     if (!isJwt(held.token)) this.#askAgain(caller, held);
     return (await this.#suspendedAs(tenant_number, held.subject)) === undefined;

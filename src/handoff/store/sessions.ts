@@ -158,20 +158,20 @@ function reads({ database }: ReadDependencies) {
       return row && decoded(row);
     },
 
-    /** The open sessions that a logout of the provider names: by the provider's id of a session, or all of a person's sessions that had begun by a time. */
+    /** The open sessions that a logout of the provider names: by the provider's id of a session, or all of a person's, with `begunBefore` those that had begun by then. */
     ofProvider: (
       issuer: string,
-      by: { provider_session: string } | { subject: string; begunBefore: Date },
+      by: { provider_session: string } | { subject: string; begunBefore: Date | undefined },
     ): Promise<{ tenant: number; id: string }[]> =>
       db
         .selectFrom('sessions')
         .select(['tenant', 'id'])
         .where('issuer', 'in', spellingsOf(issuer))
-        .where((eb) =>
-          'subject' in by
-            ? eb.and([eb('subject', '=', by.subject), eb('created_at', '<=', by.begunBefore.toISOString())])
-            : eb('provider_session', '=', by.provider_session),
-        )
+        .where((eb) => {
+          if ('provider_session' in by) return eb('provider_session', '=', by.provider_session);
+          const ofPerson = eb('subject', '=', by.subject);
+          return by.begunBefore === undefined ? ofPerson : eb.and([ofPerson, eb('created_at', '<=', by.begunBefore.toISOString())]);
+        })
         .where('ended_at', 'is', null)
         .limit(maxListed)
         .execute(),

@@ -529,6 +529,12 @@ describe('A session', () => {
       const behind = { sid: undefined, sub: dana.sub, jti: 'again', iat: now() - 120, exp: now() + 60 };
       assert.equal((await logout(behind)).status, 200);
       assert.equal((await again('GET', '/keys/self')).status, 401, 'by the person, though the clock of the provider is behind');
+      // As of an instance whose clock is ahead.
+      clock.turn(30);
+      const ahead = await open();
+      clock.turn(-30);
+      assert.equal((await logout({ ...behind, jti: 'of another instance' })).status, 200);
+      assert.equal((await ahead('GET', '/keys/self')).status, 401, 'though it began later by the clock of the instance');
       clock.turn(61);
       const later = await open();
       assert.equal((await logout(behind)).status, 200);
@@ -803,10 +809,15 @@ describe('A name that is released', () => {
         await issuer.token(publicUrl, { claims: { ...claims, iat: undefined } as never }),
       ];
       assert.deepEqual(await Promise.all(tokens.map(statusOf)), [200, 200]);
+      const stream = await listenTo(t, await service.handoff.start(), '', { authorization: `Bearer ${tokens[0]}` });
       const session = asPerson(service, cookiesOf(await signIn(service, issuer)));
       const release = () => service.call('POST', `/people/${dana.email}/release`);
       clock.turn(1);
       assert.equal((await release()).status, 200);
+      await service.handoff.runOnce.recheck();
+      await createPacket(service);
+      const heard = stream.events.next().then(() => 'goes on');
+      assert.equal(await Promise.race([stream.ended.then(() => 'has ended'), heard]), 'has ended');
       assert.deepEqual(await Promise.all(tokens.map(statusOf)), [401, 401]);
       assert.equal((await session('GET', '/keys/self')).status, 401);
       assert.equal((await signIn(service, issuer, { ...dana, sub: 'another dana' })).status, 302, 'who signs in next has it');
@@ -814,6 +825,35 @@ describe('A name that is released', () => {
       clock.turn(61);
       assert.equal(await statusOf(await issuer.token(publicUrl, { claims })), 200, 'a new token takes it');
     });
+
+  for (const store of stores)
+    test(`is not taken again by an earlier session that the provider is being asked about, on ${store.name} [H428]`, async (t) => {
+      const { service, issuer, clock } = await start(t, { store });
+      const session = asPerson(service, cookiesOf(await signIn(service, issuer)));
+      clock.turn(15 * 60);
+      const { promise, resolve: letGo } = Promise.withResolvers<void>();
+      issuer.held = promise;
+      const asked = issuer.requests.get('/token')!;
+      const answer = session('GET', '/keys/self');
+      await until(() => issuer.requests.get('/token')! > asked);
+      assert.equal((await service.call('POST', `/people/${dana.email}/release`)).status, 200);
+      letGo();
+      assert.equal((await answer).status, 401);
+      assert.equal((await signIn(service, issuer, { ...dana, sub: 'another dana' })).status, 302, 'the name is still free');
+    });
+
+  test('while its person signs in, leaves no session open [H428]', async (t) => {
+    const { service, issuer } = await start(t);
+    // What a release changes, as soon as the person is stored and before the session is.
+    databaseInMemory().exec(
+      'create trigger released after update on people when new.subject is not null begin update people set subject = null, issuer = null where name_key = new.name_key; end',
+    );
+    const refused = await signIn(service, issuer);
+    assert.deepEqual([refused.status, /has been released since/.test(refused.text)], [403, true], refused.text);
+    databaseInMemory().exec('drop trigger released');
+    assert.deepEqual((await service.call('GET', '/sessions')).body.sessions, []);
+    assert.equal((await signIn(service, issuer, { ...dana, sub: 'another dana' })).status, 302);
+  });
 });
 
 describe('The list of people', () => {
