@@ -132,5 +132,7 @@ for (const store of storesOfSeveral) {
     const { id, key } = agents[asked]!;
     await second.call('POST', `/packets/${id}/respond`, { body: { response: 'Yes', responded_by: 'dana' }, key });
     assert.match(await again[asked]!, /"response":"Yes"/);
+    await second.handoff.stop();
+    await Promise.allSettled(again);
   });
 }

@@ -61,7 +61,7 @@ export const MayNotAnswer = ({ own }: { own: OwnKey | undefined }) => (
 /** Says before an answer that a name which is only typed does not count. */
 export function NameNeeded({ hitl }: { hitl: Hitl }) {
   const own = useOwnKey();
-  if (own?.responder || !takesOnlyVerified(hitl)) return null;
+  if (own === undefined || own.responder || !takesOnlyVerified(hitl)) return null;
   return (
     <Callout tone="warn" title="An answer with this key will be refused.">
       {onlyVerified}
