@@ -16,7 +16,7 @@ if (major < 20) {
   process.exit(1);
 }
 
-// npm 9 leaves out every package that names a libc, such as the native part of vite.
+// npm 9.6.4 leaves out every package that names a libc, such as the native part of vite.
 const npm = /\bnpm\/(\d+)[\d.]*/.exec(process.env.npm_config_user_agent ?? '');
 if (npm !== null && Number(npm[1]) < 10) {
   console.error(

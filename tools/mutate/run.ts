@@ -164,7 +164,9 @@ const atStart = new Set<number>();
 async function runOnce(of: readonly string[]): Promise<void> {
   const runner = new Runner();
   for (const file of of) {
-    const { titles = [], reached = [] } = (await runner.ask({ change: 0, file }, 120_000)) ?? {};
+    const loaded = await runner.ask({ change: 0, file }, 120_000);
+    if (loaded?.titles === undefined) console.log(`Left out, as it does not load: ${file}: ${loaded?.error?.split('\n')[0] ?? 'hangs'}`);
+    const { titles = [], reached = [] } = loaded ?? {};
     for (const id of reached) atStart.add(id);
     for (const [index, title] of titles.entries()) {
       const started = performance.now();
