@@ -9,10 +9,13 @@ import type { Warning } from '../src/fallback/model/common.ts';
 import { concerns, type Finding } from '../src/fallback/model/finding.ts';
 import type { ExportFormat } from '../src/fallback/model/targets.ts';
 import { define } from '../src/fallback/rules/chain.ts';
+import { createEngine } from '../src/fallback/rules/engine.ts';
 import { reasonsOf } from '../src/fallback/rules/finding-list.ts';
 import { modelName } from '../src/fallback/rules/kinds.ts';
+import { type Apart, agreesAsDrawn } from '../src/fallback/rules/rehearsal.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
 import { asRequested } from '../src/fallback/rules/targets/portkey/names.ts';
+import { redirectFile } from '../src/fallback/rules/targets/portkey/own-file.ts';
 import { exported } from './chains.ts';
 import { completion, type WayName, ways } from './fakes.ts';
 
@@ -24,6 +27,8 @@ interface CorpusFile {
   exported: string;
   findings: readonly Finding[];
   warnings: readonly Warning[];
+  /** The providers of which the program calls one for each prompt. */
+  apart?: Apart | undefined;
 }
 
 /** The files of a program, imported and exported again. */
@@ -36,7 +41,8 @@ export function corpusOf(format: ExportFormat & ('litellm' | 'portkey')): Corpus
     const { request, findings } = importChain({ format, value });
     const chain = define(request as ChainRequest);
     const { content, warnings } = exported(chain, format);
-    return { name: file.replace(/\.\w+$/, ''), text, chain, exported: content, findings, warnings };
+    const apart = format === 'portkey' ? redirectFile(value, 'http://127.0.0.1', { keepState: false }).apart : undefined;
+    return { name: file.replace(/\.\w+$/, ''), text, chain, exported: content, findings, warnings, apart };
   });
 }
 
@@ -78,9 +84,14 @@ export function unexplained(file: CorpusFile, runs: readonly { scene: Scene; bef
 
 /**
  * Whether a finding or a warning is about the failure after which the calls part: it names that provider and that condition.
- * Without a failure, one that the called model is drawn from several explains another call.
+ * Without a failure, one that the called model is drawn from several explains another call. That it is drawn and the others are not
+ * called explains what the chain does without them, as in a rehearsal.
  */
-function isExplained({ chain, findings, warnings }: CorpusFile, { way }: Scene, before: Calls, after: Calls): boolean {
+function isExplained(file: CorpusFile, scene: Scene, before: Calls, after: Calls): boolean {
+  const { chain, warnings } = file;
+  const { way } = scene;
+  const asDrawn = isAsDrawn(file, scene, before);
+  const findings = file.findings.filter(({ kind }) => kind !== 'one_target' || asDrawn);
   const parted = before.findIndex((call, index) => call !== after[index]);
   const last = Math.max((parted === -1 ? before.length : parted) - 1, 0);
   const names = chain.providers.map(({ name }) => name);
@@ -98,6 +109,18 @@ function isExplained({ chain, findings, warnings }: CorpusFile, { way }: Scene, 
     (provider) =>
       either.some((call) => isCalled(call, provider)) && said.some((reason) => reason.loss && concerns(reason, { provider, condition })),
   );
+}
+
+/** Whether the file's calls are those of the chain without the models that were not drawn. */
+function isAsDrawn({ chain, apart = new Map() }: CorpusFile, { way, everywhere }: Scene, calls: Calls): boolean {
+  const attempts = calls.map((call) => {
+    const { name } = chain.providers.find((provider) => isCallOf(provider, call)) ?? { name: call };
+    const fails = way !== null && (everywhere || call === calls[0]);
+    return { provider: name, condition: null, status_code: 200, ...(fails && ways[way].fault) };
+  });
+  const { provider = null, condition } = attempts.at(-1) ?? { condition: 'timeout' };
+  const success = condition === null;
+  return agreesAsDrawn(createEngine(chain), { attempts, served_by: success ? provider : null, success }, apart);
 }
 
 /** Whether a call can be one of this provider, by the model, the host and the key. */

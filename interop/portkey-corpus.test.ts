@@ -10,6 +10,7 @@ import { define } from '../src/fallback/rules/chain.ts';
 import { portkeyKinds } from '../src/fallback/rules/kind-lists.ts';
 import { type Random, seeded } from '../src/fallback/rules/random.ts';
 import { importChain } from '../src/fallback/rules/targets/import.ts';
+import { redirectFile } from '../src/fallback/rules/targets/portkey/own-file.ts';
 import { type Calls, corpusOf, type Scene, scenes, startInternet, unexplained, withoutComments } from './corpus.ts';
 import { isFull } from './extent.ts';
 import { completion } from './fakes.ts';
@@ -114,7 +115,8 @@ async function judged(name: string, root: Node, { tried, streams }: Pick<Paramet
     }),
   );
   const file = { config: JSON.stringify(config), group: name, fresh: false, ...(tried && { tried }), ...(streams && { streams }) };
-  return judge(scenePlayer, { name: `${name} ${file.config}`, chain, findings, models: byProvider }, file);
+  const { apart } = redirectFile(config, 'http://127.0.0.1', { keepState: false });
+  return judge(scenePlayer, { name: `${name} ${file.config}`, chain, findings, models: byProvider, apart }, file);
 }
 
 const together = { concurrency: 4 };

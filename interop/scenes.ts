@@ -5,6 +5,7 @@ import { fakeReaction } from '../src/fallback/providers/fake.ts';
 import type { FailureKind } from '../src/fallback/rules/conditions.ts';
 import { createEngine } from '../src/fallback/rules/engine.ts';
 import { pathsTo } from '../src/fallback/rules/reach.ts';
+import { type Apart, agreesAsDrawn } from '../src/fallback/rules/rehearsal.ts';
 import { streamWaysOf } from '../src/fallback/rules/stream-faults.ts';
 import { simulated } from './simulation.ts';
 
@@ -130,6 +131,8 @@ export interface Judged {
   findings: readonly Finding[];
   /** By the names of providers. */
   models: ReadonlyMap<string, Model>;
+  /** The providers of which the program calls one for each prompt. */
+  apart?: Apart | undefined;
 }
 
 /** What fails in a scene, by the names of providers. The others answer. */
@@ -181,11 +184,12 @@ interface Judging {
 
 /**
  * Compares the program with the chain. A finding excuses a difference if it names the provider after whose failure the calls
- * part, that failure, and its status and that of streams if it is not about all.
+ * part, that failure, and its status and that of streams if it is not about all. That one of several targets is drawn excuses what
+ * the chain does without the others, as in a rehearsal.
  */
 export async function judge(
   program: ScenePlayer,
-  { name, chain, findings, models }: Judged,
+  { name, chain, findings, models, apart = new Map() }: Judged,
   { config, group, fresh, tried = failures, streams }: Judging,
 ): Promise<Judgement> {
   const scenes = scenesOf(chain, tried);
@@ -202,6 +206,7 @@ export async function judge(
   const byHost = new Map([...models].map(([one, { host }]) => [host, one]));
   const poolOf = (one: string | undefined) => (one === undefined ? undefined : (models.get(one)?.pool ?? one));
   const sizeOf = (pool: string) => [...models.values()].filter((model) => model.pool === pool).length;
+  const engine = createEngine(chain);
   const judgement: Judgement = { scenes: scenes.length, excused: 0, unexplained: [] };
   for (const [index, down] of scenes.entries()) {
     const { calls: called, answer, error } = played[index]!;
@@ -216,11 +221,18 @@ export async function judge(
     const isDraw = (parted ?? length) === theirs.length && sizeOf(poolOf(drawn)!) > 1 && isServed !== down.has(drawn!);
     if (isDraw && isServed === down.has(ours.calls[theirs.length - 1]!)) continue;
     const last = Math.max((parted ?? length) - 1, 0);
+    const attempts = theirs.map((provider) => ({ provider, condition: null, status_code: 200, ...down.get(provider) }));
+    const asDrawn = agreesAsDrawn(engine, { attempts, served_by: isServed ? drawn! : null, success: isServed }, apart);
     const isExcused = [ours.calls[last], theirs[last]].some((provider) => {
       const failing = provider === undefined ? undefined : down.get(provider);
       return (
         failing !== undefined &&
-        findings.some((finding) => finding.loss && concerns(finding, { ...failing, provider: provider!, stream: streams !== undefined }))
+        findings.some(
+          (finding) =>
+            finding.loss &&
+            (finding.kind !== 'one_target' || asDrawn) &&
+            concerns(finding, { ...failing, provider: provider!, stream: streams !== undefined }),
+        )
       );
     });
     if (isExcused) {

@@ -352,6 +352,9 @@ describe('A finding', () => {
     const sentence = (names: string) => ({ field: null, detail: `On server_error of ${names}, LiteLLM makes each call 3 times.` });
     assert.equal(because(sentence('claude and gpt-4o')).length, 1);
     assert.equal(because(sentence('claude')).length, 0);
+    // The last name of a sentence has a full stop behind it.
+    const detail = 'Portkey sees only status 500, so that server_error is alike of claude and gpt-4o.';
+    assert.equal(because({ field: null, detail }).length, 1);
   });
 
   test('about cool-downs as such explains differences of cool-downs alone, of its provider or of all [F126]', () => {
@@ -615,7 +618,7 @@ describe('A file without timeouts, for which its gateway would wait without an e
   ] as const)
     test(`is a loss of ${format} for each of its providers, about timeouts alone [F151]`, () => {
       const { findings } = importChain({ format, value });
-      const found = findings.filter(({ kind, condition }) => kind === 'default' && condition !== null);
+      const found = findings.filter(({ kind, condition }) => kind === 'timeout' && condition !== null);
       assert.deepEqual(
         found.map(({ provider, condition, loss }) => [provider, condition, loss]),
         [['a', 'timeout', true]],
@@ -733,7 +736,7 @@ test('a file of Portkey that balances explains what the chain does without the t
       target('d'),
     ],
   };
-  const { apart } = redirectPortkey(value, base);
+  const { apart } = redirectPortkey(value, base, { keepState: false });
   assert.deepEqual(
     [...apart!].map(([name, others]) => [name, ...others]),
     [['a', 'b', 'c'], ['b', 'a'], ['c', 'a'], ['d']],
@@ -748,7 +751,7 @@ test('a file of Portkey that balances explains what the chain does without the t
     const difference = { provider: 'a', condition: 'server_error' as const, status_code: 500, kind, stream: false, second: null };
     const differences = [{ ...difference, expected: course, actual: course, prompts: 1, first_index: 0, sentence: 'It differs.' }];
     const result = { ...testExample, chain, results: [prompt], differences };
-    return explained(result as never, findings, [], apart)[0]!.because.length > 0;
+    return explained(result as never, findings, [], { apart })[0]!.because.length > 0;
   };
   assert.deepEqual([because(['a', 'd'], 'd'), because(['b', 'c', 'd'], 'd'), because(['b', 'c'], 'c')], [true, true, true]);
   assert.deepEqual([because(['a'], null), because(['b', 'd'], 'd'), because(['a', 'b', 'c', 'd'], 'd')], [false, false, false]);
@@ -757,7 +760,9 @@ test('a file of Portkey that balances explains what the chain does without the t
 
 test('a provider that Portkey does not know keeps its name in a rehearsal, so that the gateway itself refuses it [F162]', () => {
   const target = (provider: string) => ({ provider, api_key: 'k', override_params: { model: 'm' } });
-  const { file } = redirectPortkey({ strategy: { mode: 'fallback' }, targets: ['openai', 'new-one', '@slug'].map(target) }, base);
+  const { file } = redirectPortkey({ strategy: { mode: 'fallback' }, targets: ['openai', 'new-one', '@slug'].map(target) }, base, {
+    keepState: false,
+  });
   const made = file.targets as { provider: string; api_key: string; custom_host: string }[];
   assert.deepEqual(
     made.map(({ provider, api_key, custom_host }) => [provider, api_key, custom_host.startsWith(base)]),

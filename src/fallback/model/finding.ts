@@ -43,6 +43,9 @@ export const concerns = ({ provider, condition, stream, status_codes: statuses }
   (stream === undefined || failed.stream === undefined || failed.stream === stream) &&
   (statuses === undefined || failed.status_code === undefined || statuses.some((status) => status === failed.status_code));
 
+/** The kind of findings that a gateway waits longer for an answer than the chain. */
+export const ofWaits = 'timeout';
+
 /** The kind of findings, and the code of warnings, about cool-downs. */
 export const ofCooldowns = 'cooldowns';
 

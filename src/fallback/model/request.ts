@@ -83,3 +83,6 @@ export const Received = described('What the caller of the gateway got.', {
   time_to_first_token_ms: orNull(Type.Number({ minimum: 0 }), 'The time to the first content of a streamed answer.'),
 });
 export type Received = Static<typeof Received>;
+
+/** The error of an answer that did not come, or did not end, in time. */
+export const noAnswer = 'no answer in time';

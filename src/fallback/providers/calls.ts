@@ -4,7 +4,7 @@ import { readJson } from '../../kit/json.ts';
 import { OutgoingError, type OutgoingFailure } from '../../kit/outgoing/failures.ts';
 import type { Outgoing, OutgoingAnswer } from '../../kit/outgoing/outgoing.ts';
 import { retryAfterMs } from '../../kit/retry-after.ts';
-import type { Endpoint } from '../model/request.ts';
+import { type Endpoint, noAnswer } from '../model/request.ts';
 import { conditionOf, conditionOfAnswer, ofNoAnswer, ofStream } from '../rules/conditions.ts';
 import { callAddress, endpointOf, modelName } from '../rules/kinds.ts';
 import type { Shape } from '../rules/shapes.ts';
@@ -114,7 +114,7 @@ function failureOf(error: unknown): OutgoingFailure {
 
 /** The result of a call without a response. */
 function unanswered(failure: OutgoingFailure): CallResult {
-  if (failure === 'timeout') return { ...failed, condition: ofNoAnswer.late, status_code: null, error: 'no answer in time' };
+  if (failure === 'timeout') return { ...failed, condition: ofNoAnswer.late, status_code: null, error: noAnswer };
   return { ...failed, condition: ofNoAnswer.broken, status_code: null, error: failure };
 }
 

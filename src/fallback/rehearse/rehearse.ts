@@ -196,9 +196,9 @@ function requireOneGateway({ gateway, run }: RehearseOptions): void {
 }
 
 /** What differs, with what explains it: of a file, the findings of its import; of an export, its warnings, and what the gateway does with streams. */
-function differencesOf(result: TestResult, { findings }: Imported, { gateway, reasons = [], warnings, own, apart }: Configuration) {
+function differencesOf(result: TestResult, { findings }: Imported, { gateway, reasons = [], warnings, own, apart, groups }: Configuration) {
   const known = own === undefined ? (gateways[gateway].ofStreams?.(result.chain) ?? []) : findings;
-  return explained(result, [...known, ...reasons], warnings, apart);
+  return explained(result, [...known, ...reasons], warnings, { apart, groups });
 }
 
 /** The error for the user: a refusal of the service is a wrong use. */

@@ -41,8 +41,8 @@ export class FindingList {
     else if (known.status_codes !== undefined) known.status_codes = [...new Set([...known.status_codes, ...status_codes])];
   }
 
-  /** Says with what the losses of some providers were measured, if with less than the others. */
-  measuredWith(measured: string, providers: ReadonlySet<string>): void {
+  /** Says with what the losses of some providers were measured, if with less than the others; null for nothing. */
+  measuredWith(measured: string | null, providers: ReadonlySet<string>): void {
     for (const finding of this.items)
       if (finding.measured !== null && finding.provider !== null && providers.has(finding.provider)) finding.measured = measured;
   }
@@ -56,7 +56,7 @@ export type Reason = Pick<Finding, 'detail' | 'loss' | keyof Concerned> & Partia
  * unless it is about cool-downs as such.
  */
 export function reasonsOf({ code, field, detail, loss }: Warning, names: readonly string[]): Reason[] {
-  const words = ` ${detail.replace(/[,;.:]? /g, ' ')} `;
+  const words = ` ${detail} `.replace(/[,;.:]? /g, ' ');
   const index = /^providers\.(\d+)(\.|$)/.exec(field ?? '')?.[1];
   const inWords = names.filter((name) => words.includes(` ${name} `));
   const named = index !== undefined ? names.slice(Number(index), Number(index) + 1) : inWords.length > 0 ? inWords : names;

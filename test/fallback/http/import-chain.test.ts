@@ -390,7 +390,7 @@ describe('LiteLLM', () => {
       ...new Set(findings.flatMap(({ kind, loss, measured }: Finding) => (kinds.includes(kind) && loss ? [measured] : []))),
     ];
     assert.deepEqual(of('left_out', 'reduced', 'errors'), [null]);
-    assert.deepEqual(of('unknown_provider', 'stream'), ['LiteLLM 1.106.2 and 1.110.2']);
+    assert.deepEqual(of('unknown_provider', 'calls'), ['LiteLLM 1.106.2 and 1.110.2']);
     const clouds = await imported('litellm', {
       model_list: [model('a', { model: 'openai/a' }), model('b', { model: 'bedrock/b' })],
       router_settings: { num_retries: 0, fallbacks: [{ a: ['b'] }] },
@@ -399,6 +399,10 @@ describe('LiteLLM', () => {
       ...new Set(clouds.findings.flatMap(({ provider, loss, measured }: Finding) => (provider === name && loss ? [measured] : []))),
     ];
     assert.deepEqual([ofProvider('a'), ofProvider('b')], [['LiteLLM 1.106.2 and 1.110.2'], ['LiteLLM 1.106.2']]);
+    // Of other kinds nothing was measured, but that LiteLLM does not know their names.
+    const ofUnmeasured = findings.filter(({ provider, loss, kind }: Finding) => provider === 'a' && loss && kind !== 'unknown_provider');
+    assert.deepEqual([...new Set(ofUnmeasured.map(({ measured }: Finding) => measured))], [null]);
+    assert.ok(ofUnmeasured.some(({ kind }: Finding) => kind === 'stream'));
   });
 
   test('the limits of streams come from the model or the router, and findings of streams say what LiteLLM does otherwise at each [F134]', async () => {
@@ -1074,13 +1078,38 @@ describe('Portkey', () => {
     const targets = ['openai', 'new-one'].map((provider) => ({ provider, override_params: { model: provider } }));
     const { chain, findings } = await imported('portkey', { strategy: { mode: 'fallback' }, targets });
     const said = findings.flatMap(({ kind, provider, condition, loss }: Finding) =>
-      kind === 'unknown_provider' && loss ? [`${provider} ${condition}`] : [],
+      kind === 'refused_file' && loss ? [`${provider} ${condition}`] : [],
     );
     assert.deepEqual(
       said,
       ['openai', 'new-one'].flatMap((name) => conditions.map((condition) => `${name} ${condition}`)),
     );
     assert.equal(chain.providers[1].provider, 'new-one');
+  });
+
+  test('a provider that Portkey does not know is a loss as well where no prompt reaches its target [F162]', async () => {
+    const target = (provider: string) => ({ name: provider, provider, override_params: { model: provider } });
+    const fieldsOf = async (mode: string, ...targets: object[]) => {
+      const { chain, findings } = await imported('portkey', { strategy: { mode, default: 'openai' }, targets });
+      assert.deepEqual([chain.providers.length, chain.providers[0].provider], [1, 'openai']);
+      return [...new Set(findings.flatMap(({ kind, field }: Finding) => (kind === 'refused_file' ? [field] : [])))];
+    };
+    const inner = { strategy: { mode: 'fallback' }, targets: [target('new-one')] };
+    assert.deepEqual(await fieldsOf('single', target('openai'), target('new-one')), ['targets.1.provider']);
+    assert.deepEqual(await fieldsOf('conditional', inner, target('openai')), ['targets.0.targets.0.provider']);
+  });
+
+  test('a loss of a circuit breaker that only documentation says names no version [F108]', async () => {
+    const cb_config = { failure_threshold: 2, failure_threshold_percentage: 20 };
+    const { findings } = await imported('portkey', { provider: 'openai', override_params: { model: 'a' }, cb_config });
+    const measured = findings.flatMap((one: Finding) =>
+      one.field?.startsWith('cb_config') ? [[one.detail.slice(0, 24), one.measured]] : [],
+    );
+    assert.deepEqual(measured, [
+      ['cb_config.failure_thresh', null],
+      ["Portkey's service has th", 'Portkey 1.15.2'],
+      ["Portkey's circuit breake", null],
+    ]);
   });
 
   test('conditions without a default call nobody, which is a loss for every failure [F112]', async () => {
@@ -1231,6 +1260,16 @@ describe('400 with the position, and nothing is stored', () => {
       'targets.1.provider',
       new RegExp(`^targets\\.1\\.provider is ${name}, which Portkey's gateway refuses; its name of this provider is ${known}\\.$`),
     ]),
+    [
+      'Portkey with a provider that it spells otherwise, at a target that no prompt reaches [F162]',
+      'portkey',
+      {
+        strategy: { mode: 'single' },
+        targets: [{ provider: 'openai' }, { strategy: { mode: 'single' }, targets: [{ provider: 'OpenAI' }] }],
+      },
+      'targets.1.targets.0.provider',
+      /its name of this provider is openai/,
+    ],
     [
       'Portkey with statuses that are none',
       'portkey',

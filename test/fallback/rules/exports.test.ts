@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
 
 import { type ChainRequest, type Condition, providerDefaults } from '../../../src/fallback/model/chain.ts';
+import type { Finding } from '../../../src/fallback/model/finding.ts';
 import { type ExportFormat, exportFormats, importFormats } from '../../../src/fallback/model/targets.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
 import { kinds } from '../../../src/fallback/rules/kinds.ts';
@@ -14,6 +15,7 @@ import { importChain } from '../../../src/fallback/rules/targets/import.ts';
 import { nameOfKind } from '../../../src/fallback/rules/targets/kind-names.ts';
 import { sharedStatuses } from '../../../src/fallback/rules/targets/portkey/export.ts';
 import { kindNames } from '../../../src/fallback/rules/targets/portkey/names.ts';
+import { findingsOfExport } from '../../../src/fallback/rules/targets/rehearsal.ts';
 import { templateChain } from '../../../src/fallback/rules/templates.ts';
 import { anyChain, plainChain, threeProviders } from '../../support/chains.ts';
 import { runs } from '../../support/runs.ts';
@@ -291,6 +293,18 @@ describe('The limits of streams in an export', () => {
     assert.ok(streams('litellm').every(({ loss }) => !loss));
     assert.deepEqual([streams('bifrost').length, streams('portkey').length], [0, 2]);
     assert.ok(streams('portkey').some(({ detail }) => detail.startsWith("Portkey's request_timeout limits the time until the status")));
+  });
+
+  test('name in a rehearsal the versions with which they were measured, and warnings none, which follow from the format [F108]', () => {
+    const measured = (format: 'litellm' | 'portkey') => {
+      const found = findingsOfExport(format, { chain: define(threeProviders), prefer: 'failover' });
+      const isOfStreams = ({ kind, stream }: Finding) => kind === 'stream' || stream === true;
+      return [found.filter(isOfStreams), found.filter((one) => !isOfStreams(one))].map((some) => [
+        ...new Set(some.map((one) => one.measured)),
+      ]);
+    };
+    assert.deepEqual(measured('portkey'), [['Portkey 1.15.2'], [null]]);
+    assert.deepEqual(measured('litellm'), [['LiteLLM 1.106.2 and 1.110.2'], [null]]);
   });
 
   test('are a loss wherever the target has none, as is an attempt after a stream that was interrupted [F134]', () => {

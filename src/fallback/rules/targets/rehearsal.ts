@@ -62,10 +62,13 @@ export function findingsOfExport(format: RehearsalFormat, input: RehearsalInput)
   const { warnings } = exportForRehearsal(format, input, 'http://127.0.0.1');
   const { chain } = input;
   const names = chain.providers.map(({ name }) => name);
-  const ofWarnings = warnings.flatMap((warning) => reasonsOf(warning, names).map((reason) => ({ ...reason, kind: warning.code })));
   const list = new FindingList(measuredOf(format));
-  for (const { kind = 'stream', detail, ...about } of [...(gatewayFor(format)?.ofStreams?.(chain) ?? []), ...ofWarnings])
+  for (const { kind = 'stream', detail, ...about } of gatewayFor(format)?.ofStreams?.(chain) ?? [])
     if (about.loss) list.add(kind, null, detail, about);
+  // Warnings are about what the format can have, which nobody has to measure.
+  for (const warning of warnings)
+    for (const { detail, ...about } of reasonsOf(warning, names))
+      if (about.loss) list.add(warning.code, null, detail, { ...about, measured: false });
   return list.items;
 }
 

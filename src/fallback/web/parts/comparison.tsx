@@ -7,6 +7,7 @@ import { counted } from '../../../kit/web/format.ts';
 import { explains } from '../../model/finding.ts';
 import { runsOf } from '../../model/rehearsal.ts';
 import type { PromptResult, TestResult } from '../../model/test.ts';
+import { mayCause, promptsOf } from '../../rules/causes.ts';
 import { unservedAnswer } from '../../rules/conditions.ts';
 import styles from './comparison.module.css';
 import { labelled } from './labels.ts';
@@ -41,7 +42,7 @@ export function RehearsalComparison({ result }: { result: TestResult }) {
                   {difference.prompts > 1 ? <span className="muted">({counted(difference.prompts, what)})</span> : null}
                 </p>
                 {findings
-                  .filter((finding) => explains(finding, difference))
+                  .filter((finding) => explains(finding, difference) && mayCause(finding, difference, promptsOf(difference, results)))
                   .map(({ detail }) => (
                     <p key={detail} className="muted">
                       Explained by the export: {labelled(detail)}

@@ -2,7 +2,8 @@ import type { Condition } from '../../../model/chain.ts';
 import { type FailureKind, ofStream } from '../../conditions.ts';
 import { retryNames, type Special, specialOf } from './names.ts';
 
-// How LiteLLM reads the failures of each kind of provider, as measured with versions 1.106.2 and 1.110.2. It differs from the documentation in places.
+// How LiteLLM reads the failures of each kind of provider, as measured with versions 1.106.2 and 1.110.2, and with 1.106.2 alone
+// of the kinds of `measuredOnce`. It differs from the documentation in places.
 
 /** What LiteLLM makes of a failure. */
 export interface ErrorClass {

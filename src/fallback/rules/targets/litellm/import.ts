@@ -1,6 +1,7 @@
 import { invalid } from '../../../../kit/errors.ts';
 import { duration } from '../../../../kit/wording.ts';
 import { maxPrice, maxTimeoutMs, maxTokens, providerDefaults } from '../../../model/chain.ts';
+import { ofWaits } from '../../../model/finding.ts';
 import { filled, withoutNulls } from '../../chain.ts';
 import type { FindingList } from '../../finding-list.ts';
 import { modelName } from '../../kinds.ts';
@@ -12,7 +13,6 @@ import { kindNamed } from '../kind-names.ts';
 import { type Draft, Section } from '../section.ts';
 import { cooldownNames, cooldownsOf } from './cooldowns.ts';
 import { noteDifferences, noteInferred, noteLeftOut, notePrefixed } from './differences.ts';
-import { measuredOnce } from './errors.ts';
 import { defaultGroup, type FallbackLists, firstGroup, isEmpty, readAllFallbacks } from './fallbacks.ts';
 import { aliasesOf, withOtherNames, withPatterns } from './groups.ts';
 import { inferredKind, isOllama, kindNames, policyNames } from './names.ts';
@@ -22,6 +22,7 @@ import {
   noteAnswers,
   noteChecks,
   noteKinds,
+  noteMeasured,
   noteOwnFallbacks,
   noteRetryAfter,
   noteTooLong,
@@ -41,7 +42,7 @@ function waitsOf(settings: Section, retries: number): Draft {
   return { wait_ms: Math.max(least, 500), max_wait_ms: Math.max(least, 8_000), ...(least > 500 && { backoff: 'constant' }) };
 }
 
-/** What LiteLLM does if a file does not say it (version 1.106.2). */
+/** What LiteLLM does if a file does not say it (versions 1.106.2 and 1.110.2). */
 const usual = { retries: 2, fallbacks: 5, timeoutSeconds: 6000 };
 
 /** The most retries and fallbacks that are followed; a chain makes fewer of both. */
@@ -144,7 +145,7 @@ export function importLitellm(file: Section, group?: string): Draft {
   noteLeftOut(file, { deployments, chain, router, first });
   for (const { name, timeout_ms } of providers) {
     const sentence = `No timeout is set for ${name}; LiteLLM then waits up to ${usual.timeoutSeconds} s, and the chain ${providerDefaults.timeout_ms / 1000} s.`;
-    if (timeout_ms === undefined) findings.add('default', 'timeout', sentence, { provider: name, condition: 'timeout', loss: true });
+    if (timeout_ms === undefined) findings.add(ofWaits, 'timeout', sentence, { provider: name, condition: 'timeout', loss: true });
   }
   noteLongStreams(findings, chain);
   requireFewModels(providers.length);
@@ -163,7 +164,6 @@ export function importLitellm(file: Section, group?: string): Draft {
   notePrefixed(findings, { router, chain });
   noteInferred(findings, chain);
   noteKinds(settings, chain);
-  noteUnknown(findings, chain);
   noteTooLong(findings, { router, chain, first });
   noteOwnFallbacks(file, chain);
   noteAliases(settings, { aliases, router, first });
@@ -173,8 +173,9 @@ export function importLitellm(file: Section, group?: string): Draft {
   if (settings.get('enable_weighted_failover') === true) noteWeightedFailover(settings, { router, chain });
   noteChecks(settings, chain);
   noteStreams(findings, chain);
-  const once = chain.flatMap(({ deployment: { kind, provider } }) => (measuredOnce.has(kind) ? [provider.name] : []));
-  findings.measuredWith('LiteLLM 1.106.2', new Set(once));
+  noteMeasured(findings, chain);
+  // That LiteLLM knows no such provider is no matter of its kind.
+  noteUnknown(findings, chain);
   return draft;
 }
 
@@ -192,7 +193,7 @@ function noteLongStreams(findings: FindingList, chain: readonly Reached<FileMode
     const { name, timeout_ms } = provider;
     if (streamLimit === undefined || typeof timeout_ms !== 'number' || streamLimit <= timeout_ms) continue;
     const sentence = `LiteLLM waits up to ${duration(streamLimit)} for each part of a streamed answer of ${name}; the chain ${duration(timeout_ms)} for the whole answer.`;
-    findings.add('timeout', null, sentence, { provider: name, condition: 'timeout', loss: true, stream: true });
+    findings.add(ofWaits, null, sentence, { provider: name, condition: 'timeout', loss: true, stream: true });
   }
 }
 

@@ -3,7 +3,7 @@ import { conditions } from '../../../model/chain.ts';
 import type { FindingList } from '../../finding-list.ts';
 import { listed } from '../../wording.ts';
 import type { Section } from '../section.ts';
-import { classOf, isLostOn422, measuredKinds } from './errors.ts';
+import { classOf, isLostOn422, measuredKinds, measuredOnce } from './errors.ts';
 import { aboutOf, type Reached } from './reached.ts';
 import { type Deployment, fallbacksOf, type Router } from './router.ts';
 
@@ -155,6 +155,16 @@ export function noteKinds<D extends Named>(settings: Section, chain: readonly Re
         loss: true,
       });
   }
+}
+
+/** Says of the findings so far with what they were measured, if with less than the others: kinds with one version, and others not at all. */
+export function noteMeasured<D extends Named>(findings: FindingList, chain: readonly Reached<D>[]): void {
+  const namesOf = (isOf: (kind: string) => boolean) =>
+    new Set(chain.flatMap(({ deployment: { kind, provider } }) => (isOf(kind) ? [provider.name] : [])));
+  const isOnce = (kind: string) => measuredOnce.has(kind);
+  findings.measuredWith('LiteLLM 1.106.2', namesOf(isOnce));
+  const unmeasured = namesOf((kind) => !measuredKinds.has(kind) && !isOnce(kind));
+  findings.measuredWith(null, unmeasured);
 }
 
 /** Finds that LiteLLM leaves out models before it calls them, if `enable_pre_call_checks` is set. */

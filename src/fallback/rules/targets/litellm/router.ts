@@ -6,7 +6,7 @@ import type { Section } from '../section.ts';
 import { classOf, coolsDown, type ErrorClass, isSkipped } from './errors.ts';
 import type { Special } from './names.ts';
 
-// What LiteLLM's Router does with a call, as measured with version 1.106.2. It differs from the documentation in places.
+// What LiteLLM's Router does with a call, as measured with versions 1.106.2 and 1.110.2. It differs from the documentation in places.
 
 /** A model of a file: one of its group. */
 export interface Deployment {

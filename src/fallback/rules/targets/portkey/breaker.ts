@@ -17,7 +17,8 @@ export function breakerOf(target: Section): { cooldown?: Draft } {
   const breaker = target.optional('cb_config');
   if (breaker === undefined) return {};
   const field = breaker.path;
-  const note = (sentence: string) => target.findings.add('cooldowns', field, sentence, { loss: true });
+  const note = (sentence: string, measured?: false) =>
+    target.findings.add('cooldowns', field, sentence, { loss: true, ...(measured === false && { measured }) });
   breaker.leaveOutUnknown([
     'failure_threshold',
     'cooldown_interval',
@@ -26,13 +27,18 @@ export function breakerOf(target: Section): { cooldown?: Draft } {
     'minimum_requests',
   ]);
   if (breaker.get('failure_threshold_percentage') !== undefined)
-    breaker.leaveOut('failure_threshold_percentage', 'a cool-down counts failures and has no share of them', 'left_out', { loss: true });
+    breaker.leaveOut('failure_threshold_percentage', 'a cool-down counts failures and has no share of them', 'left_out', {
+      loss: true,
+      measured: false,
+    });
   const threshold = breaker.count('failure_threshold', maxAllowedFails);
   const interval = breaker.count('cooldown_interval', maxCooldownSeconds * 1000) ?? least;
   note("Portkey's service has the circuit breaker; the gateway that Portkey publishes (1.15.2) does not read it, and calls every target.");
   if (threshold === undefined) return {};
   note(
     "Portkey's circuit breaker names no window for its failures, and is bypassed when all targets are left out; the chain counts within a window as long as the cool-down, and the prompt then fails.",
+    // Only the documentation of Portkey's service says it.
+    false,
   );
   const codes = breaker.get('failure_status_codes');
   const isFailure = (status: number) => (Array.isArray(codes) ? codes.includes(status) : status >= 500);

@@ -1,5 +1,6 @@
 import { invalid } from '../../../../kit/errors.ts';
 import { type Condition, conditions, maxProviders, maxRetries, maxTimeoutMs, maxTokens, providerDefaults } from '../../../model/chain.ts';
+import { ofWaits } from '../../../model/finding.ts';
 import { filled, withoutNulls } from '../../chain.ts';
 import { isStatusOf, knownStatuses, ofNoAnswer, ofStream, traitsOf, usualStatus } from '../../conditions.ts';
 import { isSecret } from '../../params.ts';
@@ -54,6 +55,7 @@ const streams =
 
 /** Reads a Portkey gateway configuration: its strategies as one order, or a single target. */
 export function importPortkey(file: Section): Draft {
+  const unknown = [...unknownProviders(file.fields)];
   const targets = targetsOf(file, null);
   if (targets.length === 0) throw invalid('targets', 'No target is left to import.');
   // The last target has no successor. It is treated like the one before it, so that rules need not name providers.
@@ -72,9 +74,9 @@ export function importPortkey(file: Section): Draft {
   for (const { name, timeout_ms } of providers) {
     const sentence = `No request_timeout is set for ${String(name)}; Portkey then waits without an end, and the chain ${providerDefaults.timeout_ms / 1000} s.`;
     if (timeout_ms === undefined)
-      file.findings.add('default', 'request_timeout', sentence, { provider: String(name), condition: 'timeout', loss: true });
+      file.findings.add(ofWaits, 'request_timeout', sentence, { provider: String(name), condition: 'timeout', loss: true });
   }
-  noteUnknown(file, targets, providers);
+  noteUnknown(file, unknown, providers);
   file.findings.add('streams', null, streams);
   noteStreams(
     file.findings,
@@ -184,23 +186,41 @@ function requireMode(strategy: Section): void {
     throw invalid(field, `${field} must be one of ${listed(modes.map(String))}; Portkey's gateway refuses others.`);
 }
 
-/** Finds names of providers that Portkey does not know: it then refuses the whole configuration. */
-function noteUnknown({ findings }: Section, targets: readonly Target[], providers: readonly Draft[]): void {
-  for (const { section } of targets) {
-    const called = section.fields.provider;
-    if (typeof called !== 'string' || isSlug(called) || kindNamed(kindNames, called) !== null) continue;
+/** A provider that Portkey does not know, with the path of its field. */
+interface Unknown {
+  readonly called: string;
+  readonly field: string;
+}
+
+/**
+ * The providers that Portkey does not know, of all targets, also of those that no prompt can reach: it refuses the whole configuration.
+ * @throws ServiceError 400 for one that it spells otherwise
+ */
+function* unknownProviders({ provider: called, targets }: Draft, path = '', depth = 0): Generator<Unknown> {
+  const field = path === '' ? 'provider' : `${path}.provider`;
+  if (typeof called === 'string' && !isSlug(called) && kindNamed(kindNames, called) === null) {
+    requireSpelling(field, called);
+    yield { called, field };
+  }
+  if (!Array.isArray(targets) || depth > maxNesting) return;
+  for (const [index, target] of targets.entries())
+    if (typeof target === 'object' && target !== null)
+      yield* unknownProviders(target as Draft, path === '' ? `targets.${index}` : `${path}.targets.${index}`, depth + 1);
+}
+
+/** Finds that Portkey refuses the configuration. */
+function noteUnknown({ findings }: Section, unknown: readonly Unknown[], providers: readonly Draft[]): void {
+  for (const { called, field } of unknown) {
     const sentence = `Portkey's gateway 1.15.2 does not know the provider ${called}, so it refuses the configuration with status 400 and calls nobody; the chain calls its targets.`;
     for (const { name } of providers)
-      for (const condition of conditions)
-        findings.add('unknown_provider', section.at('provider'), sentence, { provider: String(name), condition, loss: true });
+      for (const condition of conditions) findings.add('refused_file', field, sentence, { provider: String(name), condition, loss: true });
   }
 }
 
 /** @throws ServiceError 400 for a name of a provider that Portkey has in another spelling, and refuses in this one */
-function requireSpelling(section: Section, called: string): void {
+function requireSpelling(field: string, called: string): void {
   const lower = called.toLowerCase();
   const meant = kindNames.known.has(lower) ? lower : nameOfKind(kindNames, lower);
-  const field = section.at('provider');
   if (meant !== null && meant !== called)
     throw invalid(field, `${field} is ${called}, which Portkey's gateway refuses; its name of this provider is ${meant}.`);
 }
@@ -278,7 +298,6 @@ function readTarget(section: Section, priority: number, taken: Set<string>): Dra
   const kind = called === null ? null : kindNamed(kindNames, called);
   if (virtual !== undefined)
     section.note('virtual_key', 'virtual_key', 'is kept for exports to Portkey; only Portkey knows the provider and key behind it.');
-  if (called !== null && kind === null) requireSpelling(section, called);
   if (called !== null && kind === null)
     section.note('provider_kind', 'provider', `names the unknown provider ${called}; the model is imported unchanged.`);
   // The name is kept: a chain without a kind is exported as one of OpenAI's.

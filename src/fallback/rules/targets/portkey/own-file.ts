@@ -28,11 +28,7 @@ const isFields = (value: unknown): value is Fields => typeof value === 'object' 
  * stay as they are; what would reach other systems is left out, and so are circuit breakers unless `keepState`.
  * @param value the parsed file, which an import has accepted
  */
-export function redirectFile(
-  value: unknown,
-  base: string,
-  { keepState }: Pick<RedirectOptions, 'keepState'> = { keepState: false },
-): RedirectedFile {
+export function redirectFile(value: unknown, base: string, { keepState }: Pick<RedirectOptions, 'keepState'>): RedirectedFile {
   const targets = namedTargets(new Section(value, '', new FindingList()));
   const names = new Map(targets.map(({ name, path }) => [path, name]));
   const omitted = new Set<string>();

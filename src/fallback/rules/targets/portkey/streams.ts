@@ -1,4 +1,5 @@
 import type { ChainDefinition } from '../../../model/chain.ts';
+import { ofWaits } from '../../../model/finding.ts';
 import type { FindingList, Reason } from '../../finding-list.ts';
 
 /** What Portkey does with an error behind the content of a stream, by the kind of its provider, as measured with version 1.15.2. */
@@ -17,7 +18,7 @@ const differencesOf = (provider: string, kind: string | null, isTimed: boolean):
   const about = { loss: true, provider, stream: true } as const;
   return [
     ...(translated.has(kind) ? [{ ...about, detail: sentenceOf(provider), condition: 'interrupted' as const }] : []),
-    ...(isTimed ? [{ ...about, detail: untimed, condition: 'timeout' as const }] : []),
+    ...(isTimed ? [{ ...about, kind: ofWaits, detail: untimed, condition: 'timeout' as const }] : []),
   ];
 };
 
@@ -35,5 +36,5 @@ interface StreamedTarget {
 /** Finds what Portkey does otherwise with streamed answers. */
 export function noteStreams(findings: FindingList, targets: readonly StreamedTarget[]): void {
   for (const { name, kind, isTimed } of targets)
-    for (const { detail, ...about } of differencesOf(name, kind, isTimed)) findings.add('stream', null, detail, about);
+    for (const { kind: found = 'stream', detail, ...about } of differencesOf(name, kind, isTimed)) findings.add(found, null, detail, about);
 }
