@@ -130,6 +130,30 @@ describe('The next packet, of two instances on one PostgreSQL,', () => {
       assert.ok((await pagesAfter(400)) < few + 40);
     });
 
+  for (const order of ['age', 'due'] as const)
+    test(`is looked for by ${order} among all packets without reading what has happened to the others`, async (t) => {
+      const { start, url } = await openInstances(t);
+      const service = await start();
+      const isByDue = order === 'due';
+      await createPackets(service, 20, isByDue ? { due_at: '2030-01-01T00:00:00Z' } : {});
+      const looks = recordStatements(t, 'select max(position)');
+      const claim = await service.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver', ...(isByDue ? { order } : {}) } });
+      assert.equal(claim.status, 200);
+      // By `due_at` those without one are looked for too.
+      const whole = looks.filter(({ text }) => text.includes('floor_by') === isByDue);
+      assert.equal(whole.length, 1);
+      const reader = await connectTo(t, url);
+      const few = await pagesOf(reader, whole[0]!);
+      const { rows: columns } = await reader.query(`select string_agg(column_name, ', ') as names,
+        string_agg(case column_name when 'position' then '1000 + i' else column_name end, ', ') as given
+        from information_schema.columns where table_name = 'events'`);
+      const { names, given } = columns[0] as { names: string; given: string };
+      await reader.query(`insert into events (${names})
+        select ${given} from (select * from events where event_type = 'created' limit 1) one cross join generate_series(1, 5000) i`);
+      const many = await pagesOf(reader, whole[0]!);
+      assert.ok(many < few + 20, `${few} pages, and ${many} with the trail`);
+    });
+
   test('wakes a request that waits on the other one, without a broker', async (t) => {
     const [one, other] = await startInstances(t);
     const answering = other.call('POST', '/packets/claim-next', { body: { agent_id: 'resolver', wait_seconds: 60 } });

@@ -397,46 +397,72 @@ async function startOnPostgres(t: TestContext) {
   return { client, service: await startService(t, { databaseUrl: url }) };
 }
 
-test('on PostgreSQL claim-next reads only the packets that wait for its agent, with or without statistics of the table', async (t) => {
-  const { client, service } = await startOnPostgres(t);
-  const packets = Array.from({ length: 100 }, () => packetRequest());
-  for (let batch = 0; batch < 5; batch += 1)
-    assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+for (const order of ['age', 'due'] as const)
+  test(`on PostgreSQL claim-next by ${order} reads only the packets that wait for its agent, with or without statistics of the table`, async (t) => {
+    const { client, service } = await startOnPostgres(t);
+    const isByDue = order === 'due';
+    const packetDue = (due_at: string) => packetRequest(isByDue ? { due_at } : {});
+    const packets = Array.from({ length: 100 }, () => packetDue('2030-01-01T00:00:00Z'));
+    for (let batch = 0; batch < 5; batch += 1)
+      assert.equal((await service.call('POST', '/packets/batch', { body: { packets } })).status, 201);
+    const claim = async (target_agent: string) => {
+      const body = { agent_id: 'worker', target_agent, ...(isByDue ? { order } : {}) };
+      const claimed = await service.call('POST', '/packets/claim-next', { body });
+      assert.equal(claimed.status, 200);
+      return claimed.body;
+    };
 
-  const query = t.mock.method(pg.Client.prototype, 'query');
-  const { body: claimed } = await service.call('POST', '/packets/claim-next', { body: { agent_id: 'worker', target_agent: '*' } });
-  const target = claimed.metadata.target_agent.id;
-  // The second search begins where the look before the first one ended.
-  for (let time = 0; time < 2; time += 1)
-    assert.equal((await service.call('POST', '/packets/claim-next', { body: { agent_id: 'worker', target_agent: target } })).status, 200);
-  const sent = query.mock.calls.map(({ arguments: [given] }) => {
-    const one = given as unknown as string | { text: string; values: unknown[] };
-    return typeof one === 'string' ? { text: one, values: [] } : one;
-  });
-  const first = sent.findLastIndex((given) => given.text.startsWith('select free.'));
-  const second = sent.findLastIndex((given) => given.text.startsWith('with returned'));
-  for (const [begin, end] of [
-    [first - 2, first + 1],
-    [second - 1, second + 1],
-  ] as const) {
-    assert.equal(sent[begin]!.text, 'set local enable_sort = off');
-    assert.equal(sent[end]!.text, 'set local enable_sort = on');
-  }
-  query.mock.restore();
-
-  await client.query('set enable_sort = off');
-  for (const statistics of ['', 'analyze packets']) {
-    await client.query(statistics);
-    for (const { text, values } of [sent[first - 1]!, sent[first]!, sent[second]!]) {
-      const { rows } = await client.query({ text: `explain ${text}`, values, rowMode: 'array' });
-      const plan = rows.flat().join('\n');
-      assert.match(plan, /Index (Only )?Scan using packets_waiting_for(_\d+)? on packets/, `${statistics}: ${plan}`);
-      assert.doesNotMatch(plan, /Seq Scan on (packets|events)|events_by_packet/);
-      // Only the few that have become free since are sorted.
-      assert.doesNotMatch(plan.replace(/Sort .*\n(\s+Disabled: true\n)?\s+Sort Key: returned\.id.*\n/, ''), /Sort/, plan);
+    const query = t.mock.method(pg.Client.prototype, 'query');
+    const { metadata } = await claim('*');
+    // The second search begins where the look before the first one ended, and has one below.
+    const released = await claim(metadata.target_agent.id);
+    const early = isByDue
+      ? await createPacket(service, packetDue('2029-01-01T00:00:00Z'))
+      : (await service.call('POST', `/packets/${released.id}/release`)).body;
+    assert.equal((await claim(metadata.target_agent.id)).id, early.id);
+    const sent = query.mock.calls.map(({ arguments: [given] }) => {
+      const one = given as unknown as string | { text: string; values: unknown[] };
+      return typeof one === 'string' ? { text: one, values: [] } : one;
+    });
+    query.mock.restore();
+    const isOfOrder = ({ text }: { text: string }) => text.includes('floor_by') === isByDue;
+    const first = sent.findLastIndex((given) => given.text.startsWith('select free.') && isOfOrder(given));
+    const second = sent.findLastIndex((given) => given.text.startsWith('with returned') && isOfOrder(given));
+    for (const [begin, end] of [
+      [first - 2, first + 1],
+      [second - 1, second + 1],
+    ] as const) {
+      assert.equal(sent[begin]!.text, 'set local enable_sort = off');
+      assert.equal(sent[end]!.text, 'set local enable_sort = on');
     }
-  }
-});
+
+    await client.query('set enable_sort = off');
+    const index = isByDue ? 'packets_waiting_due_for' : 'packets_waiting_for';
+    for (const statistics of ['', 'analyze packets', "update packets set status = 'completed'; vacuum analyze packets"]) {
+      for (const statement of statistics.split('; ')) await client.query(statement);
+      for (const [place, byId] of [
+        [first - 1, 0],
+        [first, 0],
+        [second, 2],
+      ] as const) {
+        const { text, values } = sent[place]!;
+        const { rows } = await client.query({ text: `explain ${text}`, values, rowMode: 'array' });
+        const plan = rows.flat().join('\n');
+        const used = [...plan.matchAll(/(?:Scan (?:Backward )?using|Index Scan on) (packets_\w+?)(?:_\d+)?(?: on packets| +\()/g)].map(
+          ([, name]) => name,
+        );
+        const expected = [
+          ...(place === first - 1 ? [isByDue ? 'packets_by_deadline' : 'packets_by_id'] : []),
+          ...Array(byId).fill('packets_by_id'),
+          index,
+        ];
+        assert.deepEqual(used.toSorted(), expected.toSorted(), `${statistics}: ${plan}`);
+        assert.doesNotMatch(plan, /Seq Scan on (packets|events)|events_by_packet/);
+        // Only the few that have become free since are sorted.
+        assert.doesNotMatch(plan.replace(/Sort .*\n(\s+Disabled: true\n)?\s+Sort Key: returned\..*\n/, ''), /Sort/, plan);
+      }
+    }
+  });
 
 test('on PostgreSQL a list of a key that sees its own reads the packets of its agents by their indexes, page and total [H574]', async (t) => {
   const { client, service } = await startOnPostgres(t);

@@ -33,8 +33,8 @@ interface Look {
   readonly position: number;
   /** The first free place from the floor on, by ranked value; null: none. */
   readonly first: ReadonlyMap<string, string | null>;
-  /** The last of the places that became free since the last look; null: none did. */
-  readonly newest: string | null;
+  /** The last place of all rows, free or not; null: there are none. */
+  readonly last: string | null;
   /** The places below their floor that are free. */
   readonly returned: readonly string[];
 }
@@ -81,14 +81,15 @@ export class Beginnings {
   }
 
   /** Notes what a look found that began at `from`. */
-  looked(search: FreeSearch, from: Beginning | undefined, { position, first, newest, returned }: Look): void {
+  looked(search: FreeSearch, from: Beginning | undefined, { position, first, last, returned }: Look): void {
     const key = keyOf(search);
     const now = this.#clock().getTime();
     const lowest = returned.length > maxReturned ? returned.reduce((least, place) => (place < least ? place : least)) : undefined;
     const floors = new Map<string, string>();
     for (const [value, place] of first) {
       const before = from?.floors.get(value) ?? '';
-      const floor = place ?? (newest !== null && newest > before ? newest : before);
+      // Any floor is right for a value without a free row, since the trail has all that become free.
+      const floor = place ?? (last !== null && last > before ? last : before);
       floors.set(value, lowest !== undefined && lowest < floor ? lowest : floor);
     }
     const wholeAt = from === undefined ? now : (this.#known.get(key)?.wholeAt ?? now);

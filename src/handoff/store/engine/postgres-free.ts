@@ -23,9 +23,9 @@ export async function findFreeRows(
   tx.track(tx.run('set local enable_sort = on'));
   const [found, firsts = [], returned = []] = await Promise.all([finding, ...looking]);
   if (due !== undefined && firsts.length > 0) {
-    const [, , position, newest] = firsts[0] as [string, string | null, number | null, string | null];
+    const [, , position, last] = firsts[0] as [string, string | null, number | null, string | null];
     const first = new Map(firsts.map(([value, place]) => [value, place] as [string, string | null]));
-    beginnings.looked(search, due.from, { position: position ?? 0, first, newest, returned: returned.map(([place]) => place as string) });
+    beginnings.looked(search, due.from, { position: position ?? 0, first, last, returned: returned.map(([place]) => place as string) });
   }
   beginnings.found(search, found.length);
   return found;
@@ -55,57 +55,54 @@ function findText(
   search: FreeSearch,
   beginning: Beginning | undefined,
 ): { text: string; values: unknown[] } {
-  const { id } = search;
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${values.push(value)}`;
   const conditions = freeSearchSql(search, parameter);
   const names = columns.join(', ');
-  const rows = (condition: string) =>
-    `select ${names} from ${table} where ${conditions} and ${search.ranked.column} = wanted.value and ${condition}`;
+  const free = columns.map((name) => `free.${name}`).join(', ');
+  const isWanted = `${conditions} and ${search.ranked.column} = wanted.value`;
   const wanted = wantedText(search, beginning ?? everything, parameter);
-  const returned = beginning === undefined ? undefined : returnedText(search, beginning, parameter);
+  const returned = beginning === undefined ? undefined : returnedText(table, search, beginning, conditions, parameter);
   const limit = `limit $${values.length + 1}`;
   // The join reads the wanted values in their order and stops at the limit, so that only the rows returned are locked.
-  const fromFloor = `${rows(atFloor(search, '>='))} ${orderBy(search)} ${limit} for update skip locked`;
-  if (returned === undefined) {
-    const text = `select ${columns.map((name) => `free.${name}`).join(', ')} from ${wanted} cross join lateral (${fromFloor}) free ${limit}`;
-    return { text, values };
-  }
-  // Those below the floor come first. Each is read by its id, so that no other index entry is visited.
-  const text = `with returned (id) as materialized (${returned})
-    select ${columns.map((name) => `free.${name}`).join(', ')} from ${wanted} cross join lateral (
-      select below.* from (${search.by === undefined ? namedBelow : freeBelow(table, search, conditions)}) one
-        cross join lateral (${rows(`${id} = one.id and ${atFloor(search, '<')}`)} for update skip locked) below
+  const fromFloor = `select ${names} from ${table} where ${isWanted} and ${atFloor(search, '>=')} ${orderBy(search)} ${limit} for update skip locked`;
+  if (returned === undefined) return { text: `select ${free} from ${wanted} cross join lateral (${fromFloor}) free ${limit}`, values };
+  // Those below the floor come first. They are read again, because they may have changed before they are locked.
+  const text = `with returned as materialized (${returned.text})
+    select ${free} from ${wanted} cross join lateral (
+      select below.* from (select ${search.id} from ${belowFloor(search)} order by ${orderOf(search)}) one
+        cross join lateral (select ${names} from (${returned.rowOf('one')} for update skip locked) known
+          where ${isWanted} and ${atFloor(search, '<')}) below
       union all select * from (${fromFloor}) from_floor) free ${limit}`;
   return { text, values };
 }
 
-/** The query of the returned ids below the floor of a wanted value, in their order: without `by` they are the places. */
-const namedBelow = 'select id from returned where id < wanted.floor order by id';
-
-/** The query of the returned rows that are free and below the floor of a wanted value, with their places, in their order. */
-const freeBelow = (table: string, search: FreeSearch, conditions: string) => `
-  select known.id, known.place from returned cross join lateral (
-    select ${search.id} as id, ${placeSql(search)} as place from ${table}
-    where ${conditions} and ${search.ranked.column} = wanted.value and ${search.id} = returned.id and ${atFloor(search, '<')} limit 1) known
-  order by known.place`;
+/** The returned rows of a wanted value below its floor. */
+const belowFloor = (search: FreeSearch) => `returned where ${search.ranked.column} = wanted.value and ${atFloor(search, '<')}`;
 
 /**
- * The query of the ids that may be free below the floors. An id is compared as an expression, here and in a look, so that PostgreSQL
- * reads the trail from the position on, and not the index of all ids.
+ * The query of the free rows that may be below the floors, with what orders and ranks them, and that of a row whose id another one has.
+ * A row is read by its id before it is known to be free: an index of free rows has an entry for each that was. The ids of the trail
+ * are compared as expressions, so that PostgreSQL reads it from the position on, and not the index of all ids.
  */
-function returnedText(search: FreeSearch, { position, floors, returned }: Beginning, parameter: Parameter): string {
-  const { id } = search.since;
+function returnedText(
+  table: string,
+  search: FreeSearch,
+  { position, floors, returned }: Beginning,
+  conditions: string,
+  parameter: Parameter,
+): { text: string; rowOf: (named: string) => string } {
+  const { id, by, ranked, since } = search;
+  const tenant = parameter(since.tenant);
   const highest = [...floors.values()].reduce((most, floor) => (floor > most ? floor : most), '');
-  const isBelow = search.by === undefined ? ` and ${id} || '' < ${parameter(highest)}` : '';
-  const freed = freedText(search, id, position, parameter);
-  return `${freed}${isBelow} union select unnest(${parameter(returned.map(idAt))}::text[])`;
-}
-
-/** The query of what the trail has of the rows that became free after a position, or changed and were free. */
-function freedText({ since }: FreeSearch, selected: string, position: number, parameter: Parameter): string {
-  const { table, position: column, condition, tenant } = since;
-  return `select ${selected} from ${table} where tenant = ${parameter(tenant)} and ${column} > ${parameter(position)} and ${condition}`;
+  const isBelow = by === undefined ? ` and ${since.id} || '' < ${parameter(highest)}` : '';
+  const rowOf = (named: string) => `select * from ${table} where tenant = ${tenant} and ${id} = ${named}.${id} offset 0`;
+  const text = `select known.* from (
+      select ${since.id} from ${since.table}
+        where tenant = ${tenant} and ${since.position} > ${parameter(position)} and ${since.condition}${isBelow}
+      union select unnest(${parameter(returned.map(idAt))}::text[])) named (${id})
+    cross join lateral (select ${id}, ${by === undefined ? '' : `${by}, `}${ranked.column} from (${rowOf('named')}) row_of_id where ${conditions}) known`;
+  return { text, rowOf };
 }
 
 /** Looks up where the search begins: the first free row of each ranked value with the end of the trail, and the free rows below. */
@@ -117,7 +114,7 @@ function look(tx: PostgresTransaction, table: string, search: FreeSearch, from: 
   const text = `select wanted.value,
       (select ${placeSql(search)} from ${table} where ${isWanted} and ${atFloor(search, '>=')} ${orderBy(search)} limit 1),
       (select max(${since.position}) from ${since.table} where tenant = ${parameter(since.tenant)}),
-      (${newestText(table, search, from.position, parameter)})
+      (${lastText(table, search, parameter)})
     from ${wantedText(search, from, parameter)}`;
   const looking = tx.run(text, firsts);
   if (from === everything) return [looking];
@@ -125,15 +122,14 @@ function look(tx: PostgresTransaction, table: string, search: FreeSearch, from: 
   const belowParameter = (value: unknown) => `$${below.push(value)}`;
   const conditions = freeSearchSql(search, belowParameter);
   const wanted = wantedText(search, from, belowParameter);
-  const belowText = `with returned (id) as materialized (${returnedText(search, from, belowParameter)})
-    select below.place from ${wanted} cross join lateral (${freeBelow(table, search, conditions)}) below`;
+  const belowText = `with returned as materialized (${returnedText(table, search, from, conditions, belowParameter).text})
+    select below.place from ${wanted} cross join lateral (select ${placeSql(search)} as place from ${belowFloor(search)}) below`;
   return [looking, tx.run(belowText, below)];
 }
 
-/** The query of the last of the places that became free after a position, also of places that are no longer free. */
-function newestText(table: string, search: FreeSearch, position: number, parameter: Parameter): string {
+/** The query of the last place of all rows of the tenant, also of those that are not free. */
+function lastText(table: string, search: FreeSearch, parameter: Parameter): string {
   const { since, id, by } = search;
-  if (by === undefined) return freedText(search, `max(${since.id} || '')`, position, parameter);
-  return `select max(known.place) from (${freedText(search, `${since.id} as id`, position, parameter)}) freed cross join lateral (
-    select ${placeSql(search)} as place from ${table} where tenant = ${parameter(since.tenant)} and ${id} = freed.id limit 1) known`;
+  const [isPlaced, order] = by === undefined ? ['', `${id} desc`] : [` and ${by} is not null`, `${by} desc, ${id} desc`];
+  return `select ${placeSql(search)} from ${table} where tenant = ${parameter(since.tenant)}${isPlaced} order by ${order} limit 1`;
 }
