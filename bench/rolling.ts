@@ -28,6 +28,9 @@ if (!Number.isInteger(restarts) || restarts < 1) throw new Error('--restarts mus
 /** How long an instance to which nginx sends requests again runs before the next one is stopped. */
 const betweenMs = 3000;
 
+/** Within which time an instance must be ready, and nginx use it again. */
+const replacedWithinMs = 60_000;
+
 const { hitl: _, ...packetRequest } = createExample;
 const target = createExample.metadata.target_agent!.id;
 const statuses = new Map<string, Map<number, number>>();
@@ -165,16 +168,22 @@ async function startNginx(folder: string, ports: readonly number[]) {
   };
 }
 
-async function whenReady(url: string): Promise<void> {
-  for (;;) {
-    const isReady = await fetch(`${url}/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (isReady) return;
+/** Resolves when something holds, which a sentence says. @throws Error when it does not in a minute */
+async function holds(what: string, doesHold: () => boolean | Promise<boolean>): Promise<void> {
+  const began = performance.now();
+  while (!(await doesHold())) {
+    if (performance.now() - began > replacedWithinMs) throw new Error(`In a minute it never was so: ${what}.`);
     await sleep(100);
   }
 }
+
+const whenReady = (url: string): Promise<void> =>
+  holds(`${url} is ready`, () =>
+    fetch(`${url}/ready`, { signal: AbortSignal.timeout(replacedWithinMs) }).then(
+      ({ ok }) => ok,
+      () => false,
+    ),
+  );
 
 /**
  * Resolves when nginx uses the instance again: it has logged more answers of it than the given number. nginx tries an instance that
@@ -182,7 +191,7 @@ async function whenReady(url: string): Promise<void> {
  * seconds on a busy machine, nginx would have none.
  */
 async function whenUsed(log: string, url: string, before: number): Promise<void> {
-  while (answersOf(log, url) <= before) await sleep(100);
+  await holds(`nginx uses ${url} again`, () => answersOf(log, url) > before);
 }
 
 /** Stops an instance and starts it again. Resolves when nginx uses it. */

@@ -16,6 +16,7 @@ import { createGuard } from '../kit/outgoing/guard.ts';
 import { Outgoing } from '../kit/outgoing/outgoing.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
 import type { Tracer } from '../kit/trace-context.ts';
+import { Turns } from '../kit/turns.ts';
 import { checkChainRequest } from './http/exports.ts';
 import { createFallbackMetrics } from './http/metrics.ts';
 import { createServer } from './http/server.ts';
@@ -183,7 +184,8 @@ interface ServiceBase {
 function createServices(settings: Settings, dependencies: Dependencies, base: ServiceBase) {
   const { store, clock, random, newId, logger, tracer, closeOnFailedStart } = base;
   const access = createAccess(settings.apiKeys.keys);
-  const chains = createChainService({ store, clock, newId });
+  const turns = new Turns();
+  const chains = createChainService({ store, clock, newId, turns });
   const tokens = createRehearsalTokens(store, random, dependencies.rehearsal?.token);
   const exports = createExportService({
     chains,
@@ -211,7 +213,7 @@ function createServices(settings: Settings, dependencies: Dependencies, base: Se
     onError: (error) => logger.error({ err: describeCause(error) }, 'a test failed to run'),
   });
   closeOnFailedStart(() => tests.stop());
-  return { access, chains, tokens, exports, calls, rehearsals, publicUrl, tests };
+  return { access, turns, chains, tokens, exports, calls, rehearsals, publicUrl, tests };
 }
 
 /** What runs while the service does: heartbeats of streams, and the leases of tests. */

@@ -6,6 +6,7 @@ import { createIds, systemRandom } from '../../src/kit/id.ts';
 import { parseAllowList } from '../../src/kit/outgoing/addresses.ts';
 import { createGuard } from '../../src/kit/outgoing/guard.ts';
 import { Outgoing } from '../../src/kit/outgoing/outgoing.ts';
+import { Turns } from '../../src/kit/turns.ts';
 import { TestClock } from './service.ts';
 
 const clock = new TestClock().read;
@@ -20,7 +21,7 @@ export function testServiceParts(
   const outgoing = new Outgoing({ guard: createGuard({ allow: parseAllowList(['127.0.0.1']), plainHttp: true, setting: 'ALLOW' }) });
   return {
     store,
-    chains: createChainService({ store, clock, newId }),
+    chains: createChainService({ store, clock, newId, turns: new Turns() }),
     clock,
     newId,
     random: systemRandom,

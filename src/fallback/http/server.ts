@@ -15,6 +15,7 @@ import { mountStatic } from '../../kit/http/static.ts';
 import type { Streams } from '../../kit/http/streams.ts';
 import { systemHandlers } from '../../kit/http/system.ts';
 import type { Tracer } from '../../kit/trace-context.ts';
+import type { Turns } from '../../kit/turns.ts';
 import { describeFallback, routes } from '../model/api.ts';
 import type { FallbackRoute } from '../model/route.ts';
 import type { RateLimit } from '../rules/rate-limit.ts';
@@ -37,6 +38,8 @@ export interface ServerDependencies {
   tracer: Tracer | undefined;
   clock: Clock;
   store: Store;
+  /** Where work that takes long gets its turns of the event loop. */
+  turns: Turns;
   chains: ChainService;
   exports: ExportService;
   tests: TestService;
@@ -83,6 +86,7 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
     tooLarge: (limit) => `The body is larger than the limit of ${limit} bytes.`,
     admissionParameters: [keyParameter],
     readParams: lowerCaseIds(),
+    turns: parts.turns,
   });
 
   mountAll(mount, routes, {

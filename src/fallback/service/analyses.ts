@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-import { Turns } from '../../kit/turns.ts';
+import type { Turns } from '../../kit/turns.ts';
 import type { Chain } from '../model/chain.ts';
 import type { Routing } from '../model/routing.ts';
 import type { ChainSummary } from '../model/summary.ts';
@@ -27,8 +27,12 @@ const mostKept = 200;
  * requests wait for a part of it at most.
  */
 export class Analyses {
-  readonly #turns = new Turns();
+  readonly #turns: Turns;
   readonly #kept = new LRUCache<string, Promise<Analysis>>({ max: mostKept });
+
+  constructor(turns: Turns) {
+    this.#turns = turns;
+  }
 
   /** What is derived of a stored chain. Those who ask for the same revision share it. */
   of(chain: Chain): Promise<Analysis> {

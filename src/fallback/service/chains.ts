@@ -4,6 +4,7 @@ import { conflict, notFound } from '../../kit/errors.ts';
 import { entityTagOf, requireMatch } from '../../kit/etag.ts';
 import type { NewId } from '../../kit/id.ts';
 import { readJson } from '../../kit/json.ts';
+import type { Turns } from '../../kit/turns.ts';
 import { isId } from '../../kit/uuid.ts';
 import type { Chain, ChainDefinition, ChainPatch, ChainRequest } from '../model/chain.ts';
 import type { Warning } from '../model/common.ts';
@@ -23,13 +24,14 @@ interface ChainServiceDependencies {
   store: Store;
   clock: Clock;
   newId: NewId;
+  turns: Turns;
 }
 
 export type ChainService = ReturnType<typeof createChainService>;
 
 /** The operations on chains: longer than a screen because there are many; each of them is short. */
-export function createChainService({ store: { chains }, clock, newId }: ChainServiceDependencies) {
-  const analyses = new Analyses();
+export function createChainService({ store: { chains }, clock, newId, turns }: ChainServiceDependencies) {
+  const analyses = new Analyses(turns);
 
   async function stored(id: string): Promise<StoredChain> {
     const found = isId(id) ? await chains.find(id) : undefined;

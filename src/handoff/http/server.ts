@@ -152,6 +152,8 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
       readParams,
       answers,
       turns: parts.turns,
+      // Those of a public route and of a link have no caller.
+      turnOwner: (caller: Caller | undefined) => caller?.tenant_number,
     }),
     {
       turns: parts.turns,

@@ -49,6 +49,8 @@ interface Reading {
   owner: string;
   /** Where a large body gets a turn of the event loop, in which it is read. */
   turns?: Turns;
+  /** On whose behalf it takes the turn; left out: the owner. */
+  turnOwner?: unknown;
 }
 
 /** Called once, with an error or the bytes, and the bytes held of the budget; with a large body, in a turn that no other has. */
@@ -90,9 +92,9 @@ class BodyReader {
 
   /** Several large bodies may end in one turn of the event loop, and each takes long to read. */
   end(): void {
-    const { turns, owner } = this.#reading;
+    const { turns, owner, turnOwner = owner } = this.#reading;
     if (turns === undefined || this.#held === 0) this.#read();
-    else turns.next(owner).then(this.#read).catch(rethrow);
+    else turns.next(turnOwner).then(this.#read).catch(rethrow);
   }
 
   readonly #read = (): void => {

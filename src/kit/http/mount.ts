@@ -37,6 +37,8 @@ interface MountDependencies<Context, Traits> {
   answers?: MemoryBudget;
   /** Where large bodies get their turns of the event loop. */
   turns?: Turns;
+  /** On whose behalf the body of a caller takes its turn; left out or undefined: its owner in the memory budgets. */
+  turnOwner?: (caller: Context) => unknown;
 }
 
 /** Mounts one route on the application. */
@@ -142,7 +144,7 @@ class Steps<Context, Traits> {
       done();
       return;
     }
-    const { bodyLimit, tooLarge = (limit) => `The body is larger than the ${limit} bytes that are allowed here.` } = this.#parts;
+    const { bodyLimit, turnOwner, tooLarge = (limit) => `The body is larger than the ${limit} bytes that are allowed here.` } = this.#parts;
     // `handle` throws it. An error here closes the connection, and a client that is still sending misses the response.
     const refuse = (refusal: unknown) => {
       exchange.refusal = refusal;
@@ -158,7 +160,7 @@ class Steps<Context, Traits> {
     }
     const limit = bodyLimit(route as Route & Traits, caller);
     const announced = Number(request.headers['content-length']);
-    const reading = { limit, tooLarge, announced, budget: this.#budget, owner, turns: this.#turns };
+    const reading = { limit, tooLarge, announced, budget: this.#budget, owner, turns: this.#turns, turnOwner: turnOwner?.(caller) };
     readBody(payload, reading, (error, bytes, held) => {
       exchange.held = held;
       if (error !== null) {

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 
 import { routes } from '../../../src/fallback/model/api.ts';
 import type { Route } from '../../../src/kit/route.ts';
+import { Turns } from '../../../src/kit/turns.ts';
 import { isId } from '../../../src/kit/uuid.ts';
 import { chainRequest, createChain, shareFallback } from '../../support/fallback.ts';
 import { stores } from '../../support/stores.ts';
@@ -260,4 +261,18 @@ describe('POST /chains', () => {
     assert.ok(!JSON.stringify(body).includes('sk-abc'));
     assert.equal((await service.call('GET', '/chains')).headers['x-total-count'], '0');
   });
+});
+
+test('a large body and what is derived of its chain take their turns of the event loop together', async (t) => {
+  const service = await shareFallback(stores[0]!);
+  const next = t.mock.method(Turns.prototype, 'next');
+  const description = 'x'.repeat(2_000);
+  const providers = Array.from({ length: 50 }, (_, index) => ({
+    name: `p-${index}`,
+    model_id: 'openai/gpt-4o',
+    api_base: `https://example.com/${description}`,
+  }));
+  const { id } = await createChain(service, { providers });
+  assert.equal((await service.call('GET', `/chains/${id}/routing`)).status, 200);
+  assert.deepEqual([next.mock.callCount() >= 2, new Set(next.mock.calls.map((call) => call.this)).size], [true, 1]);
 });

@@ -4,13 +4,14 @@ import { describe, test } from 'node:test';
 import { type Chain, chainExample, conditions } from '../../../src/fallback/model/chain.ts';
 import { define } from '../../../src/fallback/rules/chain.ts';
 import { Analyses } from '../../../src/fallback/service/analyses.ts';
+import { Turns } from '../../../src/kit/turns.ts';
 import { countTurns } from '../../support/until.ts';
 
 const revision = (id: string, version = 1): Chain => ({ ...chainExample, id, version });
 
 describe('What is derived of a chain', () => {
   test('is made once for each revision, also for those who ask at the same time [F100]', async () => {
-    const analyses = new Analyses();
+    const analyses = new Analyses(new Turns());
     const [one, same, next] = await Promise.all([revision('a'), revision('a'), revision('a', 2)].map((chain) => analyses.of(chain)));
     assert.equal(one, same);
     assert.notEqual(one, next);
@@ -19,7 +20,7 @@ describe('What is derived of a chain', () => {
   });
 
   test('is kept for the 200 revisions that were asked for last [F100]', async () => {
-    const analyses = new Analyses();
+    const analyses = new Analyses(new Turns());
     const first = await analyses.of(revision('0'));
     const second = await analyses.of(revision('1'));
     for (let index = 2; index < 200; index += 1) await analyses.of(revision(String(index)));
@@ -41,7 +42,7 @@ describe('What is derived of a chain', () => {
         providers: names.slice(index),
       })),
     });
-    const analyses = new Analyses();
+    const analyses = new Analyses(new Turns());
     await countTurns(async (turn) => {
       const summaries = Array.from({ length: 3 }, async (_, index) => {
         const { summary } = await analyses.of({ ...revision(String(index)), ...definition });

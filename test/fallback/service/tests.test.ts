@@ -7,6 +7,7 @@ import { createTestService, type TestService } from '../../../src/fallback/servi
 import { openStore, type Store } from '../../../src/fallback/store/store.ts';
 import { nextTurn } from '../../../src/kit/awaitable.ts';
 import { createIds } from '../../../src/kit/id.ts';
+import { Turns } from '../../../src/kit/turns.ts';
 import { answering, type Behaviour, failing, hanging, startProvider } from '../../support/providers.ts';
 import { TestClock } from '../../support/service.ts';
 import type { TestStore } from '../../support/store.ts';
@@ -32,7 +33,7 @@ async function openedStore(t: TestContext, kind: TestStore): Promise<Store> {
 /** Starts a test of two prompts: the first is served, and the provider hangs on the second. */
 async function startHanging(t: TestContext, store: Store, tests: TestService) {
   const provider = await startProvider(t, answering(), hanging);
-  const chain = await createChainService({ store, clock, newId }).create(requestOf(1, [], { api_base: provider.base }));
+  const chain = await createChainService({ store, clock, newId, turns: new Turns() }).create(requestOf(1, [], { api_base: provider.base }));
   const started = await tests.start(chain.id, { mode: 'live', prompt_count: 2 });
   await until(() => JSON.parse(started.record.text()).progress.done !== 0);
   return started;
@@ -42,7 +43,7 @@ for (const kind of stores) {
   describe(`Results on ${kind.name}`, () => {
     test('that are running at a start are cancelled, with the finished prompts; chains are intact', async (t) => {
       const store = await openedStore(t, kind);
-      const chain = await createChainService({ store, clock, newId }).create(requestOf(2));
+      const chain = await createChainService({ store, clock, newId, turns: new Turns() }).create(requestOf(2));
       const tests = createTestService(testServiceParts(store));
       const whole = JSON.parse(await (await tests.start(chain.id, { prompt_count: 3, seed: 1 })).ended) as TestResult;
 
@@ -76,7 +77,7 @@ for (const kind of stores) {
 
     test('of a run that fails say so; the cause is logged', async (t) => {
       const store = await openedStore(t, kind);
-      const chain = await createChainService({ store, clock, newId }).create(requestOf(1));
+      const chain = await createChainService({ store, clock, newId, turns: new Turns() }).create(requestOf(1));
       const errors: unknown[] = [];
       const fault = new Error('no prompt can be kept');
       const broken = { ...store, results: { ...store.results, addPrompts: () => Promise.reject(fault) } };
@@ -156,7 +157,7 @@ for (const kind of stores) {
       const turning = new TestClock();
       const retention = { perChain: 2, seconds: 60 };
       const tests = createTestService(testServiceParts(store, { clock: turning.read, retention }));
-      const chain = await createChainService({ store, clock: turning.read, newId }).create(requestOf(1));
+      const chain = await createChainService({ store, clock: turning.read, newId, turns: new Turns() }).create(requestOf(1));
       const ids: string[] = [];
       for (let index = 0; index < 3; index += 1) {
         turning.turn(1);
@@ -175,7 +176,7 @@ for (const kind of stores) {
       const store = await openedStore(t, kind);
       const turning = new TestClock();
       const tests = createTestService(testServiceParts(store, { clock: turning.read, retention: { perChain: 0, seconds: 60 } }));
-      const chain = await createChainService({ store, clock: turning.read, newId }).create(requestOf(1));
+      const chain = await createChainService({ store, clock: turning.read, newId, turns: new Turns() }).create(requestOf(1));
       await tests.runOnce();
       turning.turn(-86_400);
       // The first round after the jump does what is due, and from then on there is one an hour.
@@ -203,7 +204,9 @@ describe('A stop of the service', () => {
     const store = await openedStore(t, stores[0]!);
     const tests = createTestService(testServiceParts(store));
     const provider = await startProvider(t, does);
-    const chain = await createChainService({ store, clock, newId }).create(requestOf(1, rules, { api_base: provider.base }));
+    const chain = await createChainService({ store, clock, newId, turns: new Turns() }).create(
+      requestOf(1, rules, { api_base: provider.base }),
+    );
     const gateway = mode === 'live' ? {} : { gateway: { url: provider.base } };
     const { ended } = await tests.start(chain.id, { mode, prompt_count: 1, ...gateway }, '', 'http://127.0.0.1');
     await until(() => provider.seen.length !== 0);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import { Turns } from '../../../src/kit/turns.ts';
 import { a2a } from '../../support/a2a.ts';
 import { product } from '../../support/hostile-schemas.ts';
 import { callTool } from '../../support/mcp.ts';
@@ -116,4 +117,16 @@ test('lists of tasks with their messages, asked for at once, hold no more bytes 
   const answers = await Promise.all(Array.from({ length: 30 }, list));
   assert.deepEqual(new Set(answers), new Set([4, 'SERVICE_UNAVAILABLE']));
   assert.equal(await list(), 4);
+});
+
+test("a tenant's large bodies and its calls of tools wait in one line for their turns", async (t) => {
+  const service = await startService(t, { store: onDisk });
+  const next = t.mock.method(Turns.prototype, 'next');
+  const { id } = await createPacket(service, { context: large });
+  const ofBody = new Set(next.mock.calls.map(({ arguments: [owner] }) => owner));
+  next.mock.resetCalls();
+  await callTool(service, 'get_packet', { packet_id: id });
+  const ofCall = new Set(next.mock.calls.map(({ arguments: [owner] }) => owner));
+  assert.equal(ofBody.size, 1);
+  assert.deepEqual(ofBody, ofCall);
 });
