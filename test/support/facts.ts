@@ -5,7 +5,7 @@ import { decide as decideWith } from '../../src/handoff/rules/packet.ts';
 export const noFacts: Facts = {
   judge: () => ({ verdict: null, skipped: [], shadow: [] }),
   faultsOf: () => [],
-  people: () => ({ groups: new Map(), absences: [], suspended: new Set() }),
+  people: () => ({ groups: new Map(), absences: [], suspended: new Set(), renamed: new Map() }),
   isBound: () => false,
   standing: () => [],
 };

@@ -39,6 +39,10 @@ const releasedSince = ({ name }: Person) => `The name ${name} has been released 
 export const refusedSince = (stored: StoredPerson | undefined, person: Person): string | undefined =>
   refusedAs(stored, person) ?? (stored?.subject ? undefined : releasedSince(person));
 
+/** Whether nobody was let in under a name since its links ended. */
+const isFormer = ({ last_seen_at, links_end_at, groups }: StoredPerson): boolean =>
+  groups.length === 0 && last_seen_at !== null && links_end_at !== null && last_seen_at <= links_end_at;
+
 /**
  * Stores a person as the identity provider names it. Returns why the person may not act under the name, if so.
  * @param named when the provider gave the person the name: now, when the session began, or when the token was issued
@@ -52,13 +56,25 @@ export async function keepPerson(
   const suspended = await suspendedAs(store, tenant, person);
   if (suspended !== undefined) return suspended;
   const key = nameKey(person.name);
+  const others = (await store.whole(tenant).people.namesOf(person)).filter(({ name_key }) => name_key !== key);
+  if (others.some(({ last_seen_at }) => last_seen_at !== null && named.getTime() < Date.parse(last_seen_at)))
+    return `The identity provider calls you by another name than ${person.name} since.`;
+  const former = others.map(({ name_key }) => name_key);
   return store.whole(tenant).commit({
-    people: [key],
-    work({ people }) {
+    people: [key, ...former],
+    sessionsOf: former,
+    work({ people, sessions }) {
       const stored = people.get(key)!;
       const refusal = refusedAs(stored, person);
       if (refusal !== undefined) return refusal;
       if (wasReleased(stored, named)) return releasedSince(person);
+      for (const name of former) {
+        const other = people.get(name)!;
+        if (other.subject === null || refusedAs(other, person) !== undefined || isFormer(other)) continue;
+        // One person acts under one name: the one that the provider said last.
+        for (const session of sessions.ofPerson(name)) sessions.end(session, now);
+        people.put({ ...other, groups: [], links_end_at: now.toISOString() });
+      }
       // Who is let in again has not left.
       people.put({ ...stored, ...person, groups, last_seen_at: now.toISOString(), left_at: null });
       return undefined;

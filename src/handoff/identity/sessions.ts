@@ -231,6 +231,7 @@ export class Sessions {
       await this.#save(session, { checking_until: null });
       throw error;
     }
+    if (found === undefined) await this.#removed(session);
     const groups = found && (await this.#stillThere(session, found));
     if (found === undefined || groups === undefined) {
       await this.#end(tenant_number, [id], 'the identity provider');
@@ -240,6 +241,26 @@ export class Sessions {
     const sealed = seal.close(kept, purpose(id));
     await this.#save(session, { groups, sealed, checked_at: clock().toISOString(), checking_until: null });
     return true;
+  }
+
+  /**
+   * Takes the groups from a person whom the provider no longer lets in, and ends the person's links: without another session that the
+   * provider has confirmed lately nobody would ask again. The next sign-in brings the groups back.
+   */
+  #removed({ id, name_key, subject, tenant_number }: SessionAccess): Promise<void> {
+    const { store, clock } = this.#parts;
+    const now = clock();
+    const isThere = (other: StoredSession) =>
+      other.id !== id && Date.parse(other.expires_at) > now.getTime() && now.getTime() - Date.parse(other.checked_at) < checkBeforeMs;
+    return store.whole(tenant_number).commit({
+      people: [name_key],
+      sessionsOf: [name_key],
+      work({ people, sessions }) {
+        const person = people.get(name_key)!;
+        if (person.subject !== subject || sessions.ofPerson(name_key).some(isThere)) return;
+        people.put({ ...person, groups: [], links_end_at: now.toISOString() });
+      },
+    });
   }
 
   /** The groups of the person now; undefined: the session is somebody else's now, or of another tenant. */

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 
 import type { Clock } from '../../kit/clock.ts';
 import { nameKey } from '../model/people.ts';
-import { personOrigin } from '../rules/exclusion.ts';
+import { personOrigin, subjectOrigin } from '../rules/exclusion.ts';
 import { type ClaimRules, type Claims, grantedTo, groupsIn, holderOf, tokenRights } from '../rules/identity.ts';
 import { sightOf } from '../rules/sight.ts';
 import { type Caller, limitsOf } from '../service/authentication.ts';
@@ -162,7 +162,9 @@ export class Tokens {
     const named = new Date(typeof claims.iat === 'number' ? claims.iat * 1000 - leewayMs : 0);
     const refusal = await this.#refusalOf(tenant.number, subject, person && { person, groups, named });
     if (refusal !== undefined) throw refused(refusal);
-    return person === undefined ? { ...caller, origin: `client:${agent}` } : { ...caller, origin: personOrigin(person.name), person };
+    const source = subject === undefined ? {} : { subject: subjectOrigin({ subject, issuer: provider.issuer }) };
+    if (person === undefined) return { ...caller, ...source, origin: `client:${agent}` };
+    return { ...caller, ...source, origin: personOrigin(person.name), person };
   }
 
   /**

@@ -78,9 +78,9 @@ const personRoutes = routeTable('people', {
     access: 'manage',
     summary: 'Release a name for somebody else',
     description:
-      'The next person who signs in under the name gets it. Until then a name belongs to the person of the identity provider who signed in under it first, and another one is refused.',
+      'The next person who signs in under the name gets it. Until then a name belongs to the person of the identity provider who signed in under it first, and another one is refused. The sessions, the open answer links and the standing approvals of the former person end, with the delegations from and to the name. 409 while keys or channels have the `responder`, or channels or schedules are of that person: they would act for the next one.',
     params: PersonParams,
-    responses: { 200: { schema: Person, description: 'The person.', example: dana }, ...failing(401, 403, 404, 429) },
+    responses: { 200: { schema: Person, description: 'The person.', example: dana }, ...failing(401, 403, 404, 409, 429) },
   }),
 });
 

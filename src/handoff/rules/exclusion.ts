@@ -1,6 +1,7 @@
 import { ServiceError } from '../../kit/errors.ts';
 import { nameKey } from '../model/people.ts';
 import { asksPerson, type Command } from './command.ts';
+import { bareIssuer, type Person } from './identity.ts';
 import type { KeptOfQuestions } from './kept.ts';
 import type { AnyPacket, PacketEvent } from './packet.ts';
 import { isAwaited } from './question-state.ts';
@@ -17,10 +18,16 @@ export interface KeyFamily {
   readonly lineage: Lineage;
   /** The person who it is, as a source. */
   readonly person?: string;
+  /** The person of the identity provider who it is, as a source, whatever the name is. */
+  readonly subject?: string;
 }
 
 /** A person as a source of questions. */
 export const personOrigin = (name: string): string => byPerson + nameKey(name);
+
+/** A person of the identity provider as a source of questions: the name may change there, or a token may not say it. */
+export const subjectOrigin = ({ subject, issuer }: Pick<Person, 'subject' | 'issuer'>): string =>
+  `subject:${bareIssuer(issuer)} ${subject}`;
 
 /** The person of an origin, in the form in which names are compared; undefined if the origin is a key. */
 export const personIn = (origin: string): string | undefined => (origin.startsWith(byPerson) ? origin.slice(byPerson.length) : undefined);
@@ -29,8 +36,8 @@ export const personIn = (origin: string): string | undefined => (origin.startsWi
 export type Lineage = readonly string[];
 
 /** The lineage of the keys that a key creates. */
-export const lineageFrom = ({ origin, lineage }: KeyFamily, { admin }: { admin: boolean }): Lineage => [
-  admin ? byAdmin + origin : origin,
+export const lineageFrom = ({ origin, lineage, subject }: KeyFamily, { admin }: { admin: boolean }): Lineage => [
+  ...[origin, ...(subject === undefined ? [] : [subject])].map((maker) => (admin ? byAdmin + maker : maker)),
   ...lineage,
 ];
 
@@ -41,17 +48,19 @@ const firstKeyOf = (maker: string): string => (maker.startsWith(byAdmin) ? maker
  * (directly or through other keys), or if one key made both and is no admin key. The key that
  * made both has the scope `work` if the source has it, since a key gives no more rights than it has.
  */
-function isSource(sources: readonly string[], { origin, lineage, person }: KeyFamily): boolean {
+function isSource(sources: readonly string[], { origin, lineage, person, subject }: KeyFamily): boolean {
   if (person !== undefined && sources.includes(person)) return true;
-  return sources.includes(origin) || sources.includes(byAdmin + origin) || lineage.some((maker) => sources.includes(firstKeyOf(maker)));
+  const own = subject === undefined ? [origin] : [origin, subject];
+  if (own.some((one) => sources.includes(one) || sources.includes(byAdmin + one))) return true;
+  return lineage.some((maker) => sources.includes(firstKeyOf(maker)));
 }
 
 /** Whether a key belongs to the family of the keys that are named. */
 export const isOfFamily = isSource;
 
 /** The sources of a question, with a further key and the keys that made it added. */
-export function withSource(sources: readonly string[], { origin, lineage, person }: KeyFamily): readonly string[] {
-  const given = person === undefined ? [origin, ...lineage] : [origin, ...lineage, person];
+export function withSource(sources: readonly string[], { origin, lineage, person, subject }: KeyFamily): readonly string[] {
+  const given = [origin, ...lineage, person, subject].filter((one) => one !== undefined);
   if (given.every((key) => sources.includes(key))) return sources;
   return [...new Set([...sources, ...given])];
 }

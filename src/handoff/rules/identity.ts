@@ -25,11 +25,14 @@ export interface Person {
 }
 
 /** Whether two addresses are those of one provider: operators and providers write a slash at the end or not. */
-export const isSameIssuer = (one: string, other: string): boolean => one.replace(/\/+$/, '') === other.replace(/\/+$/, '');
+export const isSameIssuer = (one: string, other: string): boolean => bareIssuer(one) === bareIssuer(other);
+
+/** The address of a provider without a slash at its end. */
+export const bareIssuer = (issuer: string): string => issuer.replace(/\/+$/, '');
 
 /** The ways to write the address of a provider: one of them is stored where it was written so then. */
 export const spellingsOf = (issuer: string): string[] => {
-  const bare = issuer.replace(/\/+$/, '');
+  const bare = bareIssuer(issuer);
   return [bare, `${bare}/`];
 };
 

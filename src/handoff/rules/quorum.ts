@@ -41,6 +41,8 @@ export interface People {
   readonly absences: readonly Absence[];
   /** People who answer nothing, in the form in which names are compared. */
   readonly suspended: ReadonlySet<string>;
+  /** Who it is, by each name of a person whom the identity provider calls otherwise since, in the form in which names are compared. */
+  readonly renamed: ReadonlyMap<string, string>;
 }
 
 /** Somebody who decides, or whose approval stands. */
@@ -118,6 +120,9 @@ function askedIn(from: OpenStep['from'], { groups }: People): Set<string> | null
   return new Set(names.map(nameKey));
 }
 
+/** What a person counts by: who has several names is one person. */
+const countedAs = ({ renamed }: People, name: string): string => renamed.get(nameKey(name)) ?? nameKey(name);
+
 const isSuspended = ({ suspended }: People, name: string): boolean => suspended.has(nameKey(name));
 
 /** Requires that the person whose name an answer carries is not suspended, also where the name is only typed. @throws ServiceError 403 */
@@ -132,7 +137,9 @@ const counts = (approval: Approval, people: People): boolean =>
 /** The people who have approved, each with the person whose place they took: none of them counts again. */
 function whoApproved(approvals: readonly Approval[], people: People): Set<string> {
   const counting = approvals.filter((approval) => counts(approval, people));
-  return new Set(counting.flatMap(({ name, for: other }) => [nameKey(name), ...(other === null ? [] : [nameKey(other)])]));
+  return new Set(
+    counting.flatMap(({ name, for: other }) => [name, ...(other === null ? [] : [other])].map((one) => countedAs(people, one))),
+  );
 }
 
 /** Whom a step asks that began at a time, with its escalations that are due. */
@@ -154,7 +161,7 @@ function grantsOf(
     const place = placeAmong(places, { name, isAsker, verified: true }, new Date(now));
     // What stands is for the own place, and never for an action that its person's keys ask about.
     if (isAsker || typeof place === 'string' || place.for !== null) continue;
-    places.approved.add(nameKey(name));
+    places.approved.add(countedAs(quorum.people, name));
     granted.push({ step, name, for: null, decision: 'approve', at: textOf(now), void: false, standing_id: id });
   }
   return granted;
@@ -218,7 +225,7 @@ export function placeOf(
   return placeAmong({ ...quorum, asked: askedIn(from, quorum.people), approved }, approver, now);
 }
 
-/** Who has a place in a step: who is asked, and who has approved, in the form in which names are compared. */
+/** Who has a place in a step: who is asked, in the form in which names are compared, and who has approved, as they count. */
 interface Places extends Pick<Quorum, 'byPolicy' | 'people'> {
   readonly asked: ReadonlySet<string> | null;
   readonly approved: ReadonlySet<string>;
@@ -229,7 +236,8 @@ function placeAmong({ byPolicy, people, asked, approved }: Places, { name, verif
   if (byPolicy && !verified) return 'not verified';
   if (isSuspended(people, name)) return 'not asked';
   const key = nameKey(name);
-  if (asked === null) return approved.has(key) ? 'approved already' : { for: null };
+  const hasApproved = approved.has(countedAs(people, name));
+  if (asked === null) return hasApproved ? 'approved already' : { for: null };
   const away = people.absences.filter(
     ({ person, to, from: begin, until }) =>
       nameKey(to) === key &&
@@ -241,8 +249,8 @@ function placeAmong({ byPolicy, people, asked, approved }: Places, { name, verif
     .filter(({ person }) => !isSuspended(people, person))
     .toSorted((one, other) => (nameKey(one.person) < nameKey(other.person) ? -1 : 1));
   if (!asked.has(key) && present.length === 0) return 'not asked';
-  if (approved.has(key)) return 'approved already';
+  if (hasApproved) return 'approved already';
   if (asked.has(key)) return { for: null };
-  const free = present.find(({ person }) => !approved.has(nameKey(person)));
+  const free = present.find(({ person }) => !approved.has(countedAs(people, person)));
   return free === undefined ? 'approved already' : { for: free.person };
 }

@@ -9,7 +9,7 @@ import { isSamePerson, nameKey } from '../model/people.ts';
 import { linkHash, linkStatus, linkToken, linkTokenBytes, tenantOfLink } from '../rules/answer-link.ts';
 import { typedName } from '../rules/answered-by.ts';
 import { requireKept } from '../rules/erasure.ts';
-import { type KeyFamily, personIn, personOrigin, requireNoSource } from '../rules/exclusion.ts';
+import { type KeyFamily, personIn, personOrigin, requireNoSource, subjectOrigin } from '../rules/exclusion.ts';
 import type { AnyPacket } from '../rules/packet.ts';
 import { isAwaited, latestQuestion } from '../rules/question-state.ts';
 import { placeOf } from '../rules/quorum.ts';
@@ -93,8 +93,9 @@ export function createAnswerLinkService({
     const maker = await callerOfOrigin(link?.tenant ?? 0, link?.key_origin ?? nothing);
     const view = await views.of({ tenant_number: link?.tenant ?? 0 }, link?.packet_id ?? nothing);
     if (link === undefined || maker === undefined || view === undefined) return undefined;
-    // A person who made it for somebody else may have lost the right to.
-    if (!mayMakeFor(maker, link.responder)) return undefined;
+    // Who made it may have lost the right to since, for somebody else or at all.
+    const maySend = link.channel === null ? hasRight(maker, acts.answerByLink) : mayLink(maker, link.responder);
+    if (!maySend || !mayMakeFor(maker, link.responder)) return undefined;
     const people = await Promise.all(peopleOf(link).map((name) => personOf(link.tenant, name)));
     const hasLeft = people.some((person) => linkHasEnded(person, link.created_at));
     return { link, maker, packet: view.packet, hasLeft };
@@ -110,9 +111,11 @@ export function createAnswerLinkService({
     if (channel === null || responder === null) return familyOf(caller);
     const own = (await store.keys.withResponder(caller.tenant_id, clock())).filter((key) => isSamePerson(key.responder, responder));
     const person = personOrigin(responder);
+    const stored = await personOf(caller.tenant_number, responder);
+    const subject = stored?.subject ? { subject: subjectOrigin({ subject: stored.subject, issuer: stored.issuer! }) } : {};
     // A source may not send itself the link either: of the channel's maker, only that it made the source does not count.
     const keys = [...own, caller];
-    return { origin: person, lineage: keys.flatMap(({ origin, lineage }) => [origin, ...lineage]), person };
+    return { origin: person, lineage: keys.flatMap(({ origin, lineage }) => [origin, ...lineage]), person, ...subject };
   }
 
   /** Stores a link to the open question of a packet, which answers for the caller. @throws ServiceError 403 when the caller may not answer */

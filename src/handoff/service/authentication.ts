@@ -7,7 +7,7 @@ import type { Scope, Tier } from '../model/common.ts';
 import type { AnsweredBy } from '../model/hitl.ts';
 import { nameKey } from '../model/people.ts';
 import { typedName } from '../rules/answered-by.ts';
-import { type KeyFamily, type Lineage, personIn, personOrigin } from '../rules/exclusion.ts';
+import { type KeyFamily, type Lineage, personIn, personOrigin, subjectOrigin } from '../rules/exclusion.ts';
 import { type ClaimRules, grantedTo, isSameIssuer, type Person } from '../rules/identity.ts';
 import { hashOf, looksLikeKey } from '../rules/keys.ts';
 import type { Rights } from '../rules/rights.ts';
@@ -46,6 +46,8 @@ export interface Caller extends Rights, Viewer {
   readonly credential?: string;
   /** The person, if the identity provider says who it is. */
   readonly person?: Person;
+  /** The person of the identity provider who it is, as a source of questions: also of a token without a name, and of a key in the name. */
+  readonly subject?: string;
   /** What a token could give with further scopes; left out for other callers. */
   readonly grantable?: readonly Scope[];
 }
@@ -60,8 +62,12 @@ export interface FoundTenant {
 }
 
 /** The family of a caller. */
-export const familyOf = ({ origin, lineage, responder }: Caller): KeyFamily =>
-  responder ? { origin, lineage, person: personOrigin(responder) } : { origin, lineage };
+export const familyOf = ({ origin, lineage, responder, subject }: Caller): KeyFamily => ({
+  origin,
+  lineage,
+  ...(responder ? { person: personOrigin(responder) } : {}),
+  ...(subject === undefined ? {} : { subject }),
+});
 
 /** The provenance of what a caller does. */
 export const provenanceOf = ({ kind, key_id, person, name }: Caller, now: Date): Provenance =>
@@ -89,7 +95,7 @@ export function callerOfPerson(tenant: FoundTenant, person: Person, groups: read
   const { name } = person;
   // As for a key: an admin is not restricted.
   const rights = { scopes: admin ? null : scopes, agents: null, responder: name, admin };
-  return { kind: 'session', ...limitsOf(tenant), ...rights, name, origin: personOrigin(name), person };
+  return { kind: 'session', ...limitsOf(tenant), ...rights, name, origin: personOrigin(name), person, subject: subjectOrigin(person) };
 }
 
 /** How people sign in: the rules for their rights, and the provider that they come from. */
@@ -116,7 +122,7 @@ export function createCallerOfOrigin({ store, clock, signIn }: LaterDependencies
     if (name !== undefined) return signIn && signedIn(tenant, name, signIn);
     const row = await store.keys.ofChain(origin, clock());
     if (row === undefined || row.tenant_number !== tenant) return undefined;
-    return (await isSuspended(store, row)) ? undefined : callerOf(row);
+    return callerUnlessSuspended(store, row);
   };
 
   /** A person with the rights of the groups that the provider named last. */
@@ -134,11 +140,14 @@ export function createCallerOfOrigin({ store, clock, signIn }: LaterDependencies
 /** Finds the caller for whom something acts later. */
 export type CallerOfOrigin = ReturnType<typeof createCallerOfOrigin>;
 
-/** Whether a key answers in the name of a person who is suspended. */
-async function isSuspended(store: Pick<Store, 'whole'>, { tenant_number, responder }: KeyAccess): Promise<boolean> {
-  if (responder === null) return false;
+/** The caller behind a key; undefined: it answers in the name of a person who is suspended. */
+async function callerUnlessSuspended(store: Pick<Store, 'whole'>, row: KeyAccess): Promise<Caller | undefined> {
+  const { tenant_number, responder } = row;
+  if (responder === null) return callerOf(row);
   const person = await store.whole(tenant_number).people.find(nameKey(responder));
-  return person !== undefined && person.suspended_at !== null;
+  if (person === undefined || person.subject === null) return person?.suspended_at ? undefined : callerOf(row);
+  if (person.suspended_at !== null) return undefined;
+  return { ...callerOf(row), subject: subjectOrigin({ subject: person.subject, issuer: person.issuer! }) };
 }
 
 /** The most keys that are cached. */
@@ -165,8 +174,8 @@ export function createAuthenticator(store: Pick<Store, 'keys' | 'whole'>, clock:
   async function lookUp(hash: string, version: number): Promise<Caller | undefined> {
     const row = await keys.byHash(hash);
     if (row === undefined || !timingSafeEqual(Buffer.from(row.hash), Buffer.from(hash))) return undefined;
-    if (await isSuspended(store, row)) return undefined;
-    const caller = callerOf(row);
+    const caller = await callerUnlessSuspended(store, row);
+    if (caller === undefined) return undefined;
     // The row is at least as new as `version`. If a later version has cleared the cache since, that change may have
     // revoked this key, so it is not cached.
     if (version !== knownVersion) return unlessExpired(caller);

@@ -8,7 +8,8 @@ import type { Caller } from './authentication.ts';
 import type { ServiceDependencies } from './dependencies.ts';
 import { createDocumentService, type DocumentNoun, type Preconditions } from './documents.ts';
 
-const delegationNoun: DocumentNoun = { kind: 'delegation', what: 'delegation', many: 'delegations', field: 'person', most: 1000 };
+/** Delegations as documents, by the name of the person in the form in which names are compared. */
+export const delegationNoun: DocumentNoun = { kind: 'delegation', what: 'delegation', many: 'delegations', field: 'person', most: 1000 };
 
 const shownDelegation = ({ version, document, created_at, updated_at }: StoredDocument): Delegation => {
   const { person, to, from, until, reason } = readJson(document) as Delegation;

@@ -1,18 +1,30 @@
-import { notFound } from '../../kit/errors.ts';
-import { nameKey } from '../model/people.ts';
+import { conflict, notFound } from '../../kit/errors.ts';
+import { readJson } from '../../kit/json.ts';
+import type { Delegation } from '../model/delegation.ts';
+import { isSamePerson, nameKey } from '../model/people.ts';
 import type { Person } from '../model/person.ts';
+import { personOrigin } from '../rules/exclusion.ts';
 import type { Page } from '../store/page-size.ts';
 import type { StoredPerson } from '../store/people.ts';
 import type { Transaction } from '../store/transaction.ts';
 import { type Caller, provenanceOf } from './authentication.ts';
+import { delegationNoun } from './delegations.ts';
 import type { ServiceDependencies } from './dependencies.ts';
+import { createDocumentService } from './documents.ts';
+import { storedStanding } from './policy-cache.ts';
+import { standingNoun } from './standing.ts';
 import { auditRecord } from './trail.ts';
+
+/** The most of what acts in a name that a refusal names. */
+const maxNamed = 20;
 
 /** The longest name of a person, in characters. */
 const maxNameLength = 1024;
 
 /** The operations on people. */
 export function createPeopleService({ store, clock }: ServiceDependencies) {
+  const published = createDocumentService({ store, clock });
+
   /** Everybody of the tenant as callers see them, by name: with the ways on which each may answer. */
   async function everybody(caller: Caller): Promise<Person[]> {
     const own = store.of(caller);
@@ -43,28 +55,78 @@ export function createPeopleService({ store, clock }: ServiceDependencies) {
     {
       action,
       isNew,
+      isOfAllNames,
       work,
-    }: { action: string; isNew: boolean; work: (person: StoredPerson, transaction: Transaction, now: Date) => StoredPerson | undefined },
+    }: {
+      action: string;
+      isNew: boolean;
+      /** Whether it is the same for all names of the person at the identity provider. */
+      isOfAllNames: boolean;
+      work: (person: StoredPerson, transaction: Transaction, now: Date) => StoredPerson | undefined;
+    },
   ): Promise<Person> {
     const key = nameKey(given);
     const at = provenanceOf(caller, clock());
-    if (key === '' || given.length > maxNameLength || given.includes('\0') || !given.isWellFormed()) throw notFound('person');
-    const person = await store.of(caller).commit({
-      people: [key],
-      sessionsOf: [key],
+    const own = store.of(caller);
+    requireName(given);
+    const known = isOfAllNames ? await own.people.find(key) : undefined;
+    const { subject, issuer } = known ?? { subject: null, issuer: null };
+    const all = subject === null ? [] : await own.people.namesOf({ subject, issuer: issuer! });
+    const others = all.flatMap(({ name_key }) => (name_key === key ? [] : [name_key]));
+    await own.commit({
+      people: [key, ...others],
+      sessionsOf: [key, ...others],
       work(transaction) {
         const stored = transaction.people.get(key)!;
         if (stored.name === '' && !isNew) throw notFound('person');
-        const before = stored.name === '' ? { ...stored, name: given.trim().normalize('NFC') } : stored;
-        const after = work(before, transaction, at.now);
-        if (after === undefined) return before;
-        transaction.people.put(after);
-        transaction.trail.audit(auditRecord(caller, 'person', action, { name: after.name }), at);
-        return after;
+        const named = stored.name === '' ? { ...stored, name: given.trim().normalize('NFC') } : stored;
+        const isSame = (other: StoredPerson) => other.subject !== null && other.subject === stored.subject;
+        for (const before of [named, ...others.map((name) => transaction.people.get(name)!).filter(isSame)]) {
+          const after = work(before, transaction, at.now);
+          if (after === undefined) continue;
+          transaction.people.put(after);
+          transaction.trail.audit(auditRecord(caller, 'person', action, { name: after.name }), at);
+        }
       },
     });
-    const all = await everybody(caller);
-    return all.find(({ name }) => nameKey(name) === person.name_key)!;
+    return (await everybody(caller)).find(({ name }) => nameKey(name) === key)!;
+  }
+
+  /**
+   * Ends what the person of a name has approved for later, and the delegations from and to the name: they are not the next person's.
+   * @throws ServiceError 409 while keys, channels or schedules act for the person
+   */
+  async function endPowers(caller: Caller, given: string): Promise<void> {
+    requireName(given);
+    const own = store.of(caller);
+    const person = await own.people.find(nameKey(given));
+    if (person === undefined || person.subject === null) return;
+    const { name } = person;
+    const origin = personOrigin(name);
+    const isNamed = ({ responder }: { readonly responder: string | null }) => responder !== null && isSamePerson(responder, name);
+    const [keys, channels, schedules, standing, delegations] = await Promise.all([
+      store.keys.of(caller.tenant_id, clock()),
+      own.webhooks.channels(),
+      own.schedules.ofOrigin(origin),
+      own.documents.all('standing'),
+      own.documents.all('delegation'),
+    ]);
+    const acting = [
+      ...keys.filter(isNamed).map(({ id }) => `the key ${id}`),
+      ...channels.filter((channel) => isNamed(channel) || channel.key_origin === origin).map(({ id }) => `the channel ${id}`),
+      ...schedules.map((schedule) => `the schedule ${JSON.stringify(schedule)}`),
+    ];
+    const more = acting.length > maxNamed ? ` and ${acting.length - maxNamed} more` : '';
+    if (acting.length > 0)
+      throw conflict(
+        `These act for ${name}, and would for the next person: ${acting.slice(0, maxNamed).join(', ')}${more}. Remove them first.`,
+      );
+    const isOf = ({ person: from, to }: Delegation) => isSamePerson(from, name) || isSamePerson(to, name);
+    const ended = [
+      ...standing.filter((stored) => isSamePerson(storedStanding(stored).person, name)).map((stored) => [standingNoun, stored] as const),
+      ...delegations.filter((stored) => isOf(readJson<Delegation>(stored.document))).map((stored) => [delegationNoun, stored] as const),
+    ];
+    await Promise.all(ended.map(([noun, stored]) => published.remove(caller, noun, stored.name)));
   }
 
   return {
@@ -79,6 +141,7 @@ export function createPeopleService({ store, clock }: ServiceDependencies) {
       change(caller, name, {
         action: 'suspended',
         isNew: true,
+        isOfAllNames: true,
         work(person, { sessions }, now) {
           if (person.suspended_at !== null) return undefined;
           for (const session of sessions.ofPerson(person.name_key)) sessions.end(session, now);
@@ -91,26 +154,35 @@ export function createPeopleService({ store, clock }: ServiceDependencies) {
       change(caller, name, {
         action: 'resumed',
         isNew: false,
+        isOfAllNames: true,
         work: (person) =>
           person.suspended_at === null && person.left_at === null ? undefined : { ...person, suspended_at: null, left_at: null },
       }),
 
-    /** Lets somebody else sign in under the name. */
-    release: (caller: Caller, name: string) =>
-      change(caller, name, {
+    /** Lets somebody else sign in under the name. @throws ServiceError 404, 409 */
+    async release(caller: Caller, name: string): Promise<Person> {
+      await endPowers(caller, name);
+      return change(caller, name, {
         action: 'released',
         isNew: false,
+        isOfAllNames: false,
         work(person, { sessions }, now) {
           if (person.subject === null) return undefined;
           for (const session of sessions.ofPerson(person.name_key)) sessions.end(session, now);
           // Links that were made by or for the former one are not the next one's.
           return { ...person, subject: null, issuer: null, groups: [], links_end_at: now.toISOString() };
         },
-      }),
+      });
+    },
   };
 }
 
 export type PeopleService = ReturnType<typeof createPeopleService>;
+
+/** Requires what can be the name of a person. @throws ServiceError 404 */
+function requireName(given: string): void {
+  if (nameKey(given) === '' || given.length > maxNameLength || given.includes('\0') || !given.isWellFormed()) throw notFound('person');
+}
 
 const unknown = (name_key: string, name: string): StoredPerson => ({
   ...{ name_key, name: name.trim().normalize('NFC'), subject: null, issuer: null, groups: [] },

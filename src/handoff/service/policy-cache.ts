@@ -8,6 +8,7 @@ import type { Delegation } from '../model/delegation.ts';
 import type { Group } from '../model/group.ts';
 import type { PolicyRequest, Rule } from '../model/policy.ts';
 import type { Remembered } from '../rules/action-case.ts';
+import { subjectOrigin } from '../rules/exclusion.ts';
 import { inOrder, type JudgedPolicy, type Judgement, judge, matching, type Subject } from '../rules/policy.ts';
 import { quickFit } from '../rules/quick-fit.ts';
 import type { Absence, People } from '../rules/quorum.ts';
@@ -83,12 +84,13 @@ export class PolicyCache {
 
   async #read(tenant: number): Promise<Published> {
     const { documents, people } = this.#parts.store.whole(tenant);
-    const [policies, groups, delegations, standing, known] = await Promise.all([
+    const [policies, groups, delegations, standing, known, renamed] = await Promise.all([
       documents.all('policy'),
       documents.all('group'),
       documents.all('delegation'),
       documents.all('standing'),
       people.counted(),
+      people.renamed(),
     ]);
     return {
       policies: inOrder(policies.map(storedPolicy)),
@@ -103,6 +105,7 @@ export class PolicyCache {
         ]),
         absences: delegations.map(({ document }): Absence => readJson(document) as Delegation),
         suspended: new Set(known.flatMap(({ name_key, suspended_at }) => (suspended_at === null ? [] : [name_key]))),
+        renamed: new Map(renamed.map(({ name_key, subject, issuer }) => [name_key, subjectOrigin({ subject, issuer })])),
       },
     };
   }

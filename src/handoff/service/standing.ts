@@ -9,7 +9,8 @@ import { createDocumentService, type DocumentNoun } from './documents.ts';
 import { storedStanding } from './policy-cache.ts';
 
 const missing = () => notFound('standing approval');
-const standingNoun: DocumentNoun = {
+/** Standing approvals as documents. */
+export const standingNoun: DocumentNoun = {
   ...{ kind: 'standing', what: 'standing approval', many: 'standing approvals', field: 'standing_id', most: maxStanding, missing },
 };
 

@@ -114,6 +114,15 @@ function reads({ database }: ReadDependencies) {
       .where('subject', '=', subject)
       .where('suspended_at', 'is not', null),
   );
+  const named = database.query<{ tenant: number; subject: string }, Pick<Row, 'name_key' | 'issuer' | 'last_seen_at'>>(
+    (db, { tenant, subject }) =>
+      db
+        .selectFrom('people')
+        .select(['name_key', 'issuer', 'last_seen_at'])
+        .where('tenant', '=', tenant)
+        .where('subject', '=', subject)
+        .orderBy('name_key'),
+  );
   const counted = database.query<{ tenant: number; last: string }, CountedRow>((db, { tenant, last }) =>
     db
       .selectFrom('people')
@@ -130,6 +139,30 @@ function reads({ database }: ReadDependencies) {
       const rows = await suspended.all({ tenant, subject });
       return rows.find((row) => isSameIssuer(row.issuer!, issuer))?.name;
     },
+
+    /** All names of a person of an identity provider, in the form in which names are compared, with when each was seen last. */
+    async namesOf({ subject, issuer }: { readonly subject: string; readonly issuer: string }) {
+      const rows = await named.all({ tenant, subject });
+      return rows.filter((row) => isSameIssuer(row.issuer!, issuer)).map(({ name_key, last_seen_at }) => ({ name_key, last_seen_at }));
+    },
+
+    /** The names of the people who have several. */
+    renamed: (): Promise<{ name_key: string; subject: string; issuer: string }[]> =>
+      database.reads
+        .selectFrom('people')
+        .select(['name_key', 'subject', 'issuer'])
+        .where('tenant', '=', tenant)
+        .where('subject', 'in', (eb) =>
+          eb
+            .selectFrom('people')
+            .select('subject')
+            .where('tenant', '=', tenant)
+            .where('subject', 'is not', null)
+            .groupBy('subject')
+            .having((having) => having.fn.countAll(), '>', 1),
+        )
+        .$castTo<{ name_key: string; subject: string; issuer: string }>()
+        .execute(),
 
     /** The person of this name, in the form in which names are compared; undefined: nothing is stored. */
     async find(name_key: string): Promise<StoredPerson | undefined> {

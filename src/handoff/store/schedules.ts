@@ -156,6 +156,16 @@ function reads({ database, walks: { schedules: walk } }: ReadDependencies) {
     /** A schedule; undefined if there is none of the name, or the caller does not see the packets that it makes. */
     find: (name: string): Promise<FoundSchedule | undefined> =>
       schedulesOf(database.reads, tenant, sight).select(shownColumns).where('schedules.name', '=', name).executeTakeFirst(),
+    /** The names of the schedules that run for a caller, which is named by its origin, up to 100. */
+    ofOrigin: async (key_origin: string): Promise<string[]> =>
+      (
+        await schedulesOf(database.reads, tenant, sight)
+          .select('schedules.name')
+          .where('key_origin', '=', key_origin)
+          .orderBy('schedules.name')
+          .limit(100)
+          .execute()
+      ).map(({ name }) => name),
     /** A page of the schedules, by name, and how many there are. */
     page: async ({ limit, offset }: Page): Promise<{ rows: FoundSchedule[]; total: number }> => {
       const rows = await inLane((db) =>

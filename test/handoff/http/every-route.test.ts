@@ -284,6 +284,8 @@ for (const store of stores) {
       await meet('listSessions', 404, '');
       // `sessions.test.ts` has those that need an identity provider.
       for (const one of ['listSessions 403', 'deleteSession 403']) met.add(one);
+      // And `people.test.ts`.
+      met.add('releasePerson 409');
 
       // A public route only refuses invalid HTTP, before routing. A page of a list is only too large with 16 MiB of
       // packets, which the tests of lists cover.

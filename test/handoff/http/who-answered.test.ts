@@ -345,6 +345,7 @@ for (const store of stores)
       assert.equal(await open(later), 200);
       const { body: key } = await again('POST', '/keys', { body: { name: 'agent', scopes: ['read', 'work'] } });
       assert.deepEqual([key.responder, typeof key.key], [null, 'string'], 'a key is in no name unless the request names one');
+      assert.equal((await service.call('DELETE', `/channels/${made.body.id}`)).status, 204);
       assert.equal((await service.call('POST', '/people/dana@example.com/release')).status, 200);
       assert.equal(await open(later), 404, 'nobody has the name');
     });

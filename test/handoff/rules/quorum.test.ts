@@ -29,7 +29,12 @@ const start = Date.parse('2026-03-01T09:00:00.000Z');
 const at = (seconds: number) => new Date(start + seconds * 1000);
 const text = (seconds: number) => at(seconds).toISOString();
 
-const nobodyAway: People = { groups: new Map([['finance', ['ann', 'Bob', 'cyd']]]), absences: [], suspended: new Set() };
+const nobodyAway: People = {
+  groups: new Map([['finance', ['ann', 'Bob', 'cyd']]]),
+  absences: [],
+  suspended: new Set(),
+  renamed: new Map(),
+};
 const approval = (step: number, name: string, seconds: number, more: Partial<Approval> = {}): Approval => ({
   ...{ step, name, for: null, decision: 'approve', at: text(seconds), void: false },
   ...more,
@@ -428,6 +433,7 @@ class Asked {
         groups: new Map(Object.entries(groups)),
         absences: absences.map((absence) => ({ ...absence, from: text(absence.from), until: text(absence.until) })),
         suspended: new Set(suspended),
+        renamed: new Map(),
       }),
     };
     const action = { tool: 'refund', arguments: { n: 0 } };

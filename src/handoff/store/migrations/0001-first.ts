@@ -41,7 +41,7 @@ export const first: Migration = {
           tenant ${number} not null, name_key ${text} not null, name text not null, subject ${text}, issuer ${text},
           groups text not null, last_seen_at ${text}, suspended_at ${text}, left_at ${text}, links_end_at ${text},
           primary key (tenant, name_key))${keyed}`,
-        `create index people_suspended on people (subject) where suspended_at is not null`,
+        `create index people_by_subject on people (subject) where subject is not null`,
       ],
       sessions: [
         `create table sessions (
