@@ -23,7 +23,7 @@ create table people (
   groups text not null, last_seen_at text collate "C", suspended_at text collate "C", left_at text collate "C", links_end_at text collate "C",
   primary key (tenant, name_key));
 
-create index people_suspended on people (subject) where suspended_at is not null;
+create index people_by_subject on people (subject) where subject is not null;
 
 create table sessions (
   tenant bigint not null, id text collate "C" not null, token_hash text collate "C" not null, name_key text collate "C" not null, name text not null,

@@ -22,7 +22,7 @@ CREATE TABLE people (
   groups text not null, last_seen_at text, suspended_at text, left_at text, links_end_at text,
   primary key (tenant, name_key)) without rowid;
 
-CREATE INDEX people_suspended on people (subject) where suspended_at is not null;
+CREATE INDEX people_by_subject on people (subject) where subject is not null;
 
 CREATE TABLE sessions (
   tenant integer not null, id text not null, token_hash text not null, name_key text not null, name text not null,

@@ -112,7 +112,10 @@ class People(AsyncConnection):
 
         The next person who signs in under the name gets it. Until then a name belongs to the
         person of the identity provider who signed in under it first, and another one is
-        refused.
+        refused. The sessions, the open answer links and the standing approvals of the former
+        person end, with the delegations from and to the name. 409 while keys or channels have
+        the `responder`, or channels or schedules are of that person: they would act for the
+        next one.
 
         Needs a key with the scope `manage`.
 
