@@ -16,6 +16,13 @@ const shownDelegation = ({ version, document, created_at, updated_at }: StoredDo
   return { person, version, to, from, until, reason, created_at, updated_at };
 };
 
+/** A delegation as a caller sees it: one that sees its own reads the reason only if its person gave it. */
+function seenBy({ sight, responder }: Caller, stored: StoredDocument): Delegation {
+  const shown = shownDelegation(stored);
+  const isOwn = sight === undefined || Boolean(responder && isSamePerson(responder, shown.person));
+  return isOwn ? shown : { ...shown, reason: null };
+}
+
 /** The operations on delegations, by the name of the person in the form in which names are compared. */
 export function createDelegationService({ store, clock }: Omit<ServiceDependencies, 'newId'>) {
   const documents = createDocumentService({ store, clock });
@@ -38,7 +45,7 @@ export function createDelegationService({ store, clock }: Omit<ServiceDependenci
 
     /** A person's delegation. @throws ServiceError 404 */
     get: async (caller: Caller, person: string): Promise<Delegation> =>
-      shownDelegation(await documents.get(caller, delegationNoun, nameKey(person))),
+      seenBy(caller, await documents.get(caller, delegationNoun, nameKey(person))),
 
     /** Ends a person's delegation. @throws ServiceError 403, 404 */
     async remove(caller: Caller, person: string, preconditions: Preconditions = {}): Promise<void> {
@@ -49,7 +56,7 @@ export function createDelegationService({ store, clock }: Omit<ServiceDependenci
     /** A page of the tenant's delegations, by person. The read is cancelled by `signal`. */
     async list(caller: Caller, query: { limit?: number; cursor?: string }, signal: AbortSignal) {
       const { items, next_cursor } = await documents.page(caller, delegationNoun, query, signal);
-      return { delegations: items.map(shownDelegation), next_cursor };
+      return { delegations: items.map((stored) => seenBy(caller, stored)), next_cursor };
     },
   };
 }

@@ -34,6 +34,8 @@ export interface DocumentNoun {
 export interface Beside {
   /** The schedules that it changes. */
   readonly schedulesOf: readonly string[];
+  /** Whether the caller may know of the document and change it, judged before its preconditions. @throws ServiceError */
+  judge(transaction: Transaction): void;
   /** `stored` is the document after the change; a removed one is empty. */
   work(transaction: Transaction, change: PublishedDocument & { readonly isChanged: boolean }, at: Provenance): void;
 }
@@ -74,6 +76,7 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
         const { documents, trail } = transaction;
         const before = documents.named(kind, name);
         const published = before?.removed_at === null ? before : undefined;
+        if (published !== undefined) beside?.judge(transaction);
         if (published === undefined && document === null) throw missing();
         if (published === undefined && ifMatch !== undefined)
           throw new ServiceError('PRECONDITION_FAILED', `If-Match names a ${what}; there is none.`);
@@ -134,16 +137,18 @@ export function createDocumentService({ store, clock }: { readonly store: Store;
       return found;
     },
 
-    /** A page of the documents of a kind, by name. The read is cancelled by `signal`. */
+    /** A page of the documents of a kind, by name; those of them that `shows` names. The read is cancelled by `signal`. */
     async page(
       caller: Caller,
-      { kind }: DocumentNoun,
+      { kind, most }: DocumentNoun,
       { limit = defaultLimit, cursor }: { readonly limit?: number; readonly cursor?: string },
       signal: AbortSignal,
+      shows?: (stored: StoredDocument) => boolean,
     ): Promise<{ readonly items: StoredDocument[]; readonly next_cursor: string | null }> {
       const scope = `${caller.tenant_id} ${kind}`;
       const after = cursor === undefined ? '' : readCursor(scope, cursor);
-      const rows = await store.of(caller, signal).documents.page(kind, after, limit + 1);
+      const read = await store.of(caller, signal).documents.page(kind, after, shows === undefined ? limit + 1 : most);
+      const rows = shows === undefined ? read : read.filter(shows);
       const items = rows.slice(0, limit);
       const last = items.at(-1)?.name;
       return { items, next_cursor: rows.length > limit && last !== undefined ? writeCursor(scope, last) : null };

@@ -60,6 +60,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingDe
           requireKept(packet);
           const known = webhooks.ofPacket(packetId);
           const stored = known.find((push) => push.name === name && push.seq !== 0);
+          if (stored !== undefined && !isSeenBy(caller, stored)) throw conflict('The id is taken.');
           if (stored === undefined && known.length >= maxPushes)
             throw conflict(`The task has ${maxPushes} push notification configurations, the maximum; delete one first.`);
           const id = stored?.id ?? newId(now);
@@ -72,10 +73,10 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingDe
       return { ...config, id: name };
     },
 
-    /** The configurations of a packet, without their secrets. @throws ServiceError 403 */
+    /** The configurations of a packet that the caller sees, without their secrets. @throws ServiceError 403 */
     async list(caller: Caller, packetId: string): Promise<PushConfig[]> {
       requireRight(caller, acts.listPushes);
-      return (await store.of(caller).webhooks.ofPacket(packetId)).map(shownPush);
+      return (await store.of(caller).webhooks.ofPacket(packetId)).filter((push) => isSeenBy(caller, push)).map(shownPush);
     },
 
     /** Removes a configuration, if there is one with this id. Its pending deliveries are cancelled. @throws ServiceError 403 */
@@ -88,7 +89,7 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingDe
         pushesOf: packetId,
         work({ packets, webhooks, trail }) {
           if (packets.get(packetId) === undefined) return;
-          for (const stored of webhooks.ofPacket(packetId).filter((push) => push.name === name)) {
+          for (const stored of webhooks.ofPacket(packetId).filter((push) => push.name === name && isSeenBy(caller, push))) {
             webhooks.remove(stored.id, { ...stored, active: false, updated_at: now.toISOString(), removed_at: now.toISOString() });
             const details = { webhook_id: stored.id, packet_id: packetId };
             trail.audit(auditRecord(caller, 'webhook', 'deleted', details), provenanceOf(caller, now));
@@ -98,6 +99,10 @@ export function createPushService({ store, clock, newId, urlProblem }: SendingDe
     },
   };
 }
+
+/** Whether a caller sees a configuration: one that sees its own sees those that its key, or one that it replaces, set. */
+const isSeenBy = ({ sight, origin }: Caller, { key_origin }: Pick<PushRow, 'key_origin'>): boolean =>
+  sight === undefined || key_origin === origin;
 
 export type PushService = ReturnType<typeof createPushService>;
 

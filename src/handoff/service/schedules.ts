@@ -1,5 +1,5 @@
 import type { Awaitable } from '../../kit/awaitable.ts';
-import { invalid, invalidRequest, notFound, ServiceError } from '../../kit/errors.ts';
+import { conflict, invalid, invalidRequest, notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf } from '../../kit/etag.ts';
 import { readJson } from '../../kit/json.ts';
 import type { Turns } from '../../kit/turns.ts';
@@ -74,10 +74,13 @@ export function createScheduleService(parts: ScheduleServiceDependencies) {
       let row: StoredSchedule;
       const beside: Beside = {
         schedulesOf: [name],
+        judge({ schedules }) {
+          const before = schedules.get(name)!;
+          if (!isSeenBy(caller, before)) throw conflict('The name is taken.');
+          requireAgent(caller, before.source_agent);
+        },
         work({ schedules }, { stored: { version }, isChanged }, { now }) {
-          const before = schedules.get(name);
-          if (before !== undefined) requireAgent(caller, before.source_agent);
-          row = before ?? fresh(name);
+          row = schedules.get(name) ?? fresh(name);
           // A time that has come stays due, unless something else is written.
           if (!isChanged && row.disabled_reason === null) return;
           row = { ...row, version, key_origin: caller.origin, ...agentsOf(packet), disabled_reason: null };
@@ -97,12 +100,12 @@ export function createScheduleService(parts: ScheduleServiceDependencies) {
     async remove(caller: Caller, name: string, preconditions: Preconditions = {}): Promise<void> {
       await documents.remove(caller, scheduleNoun, name, preconditions, {
         schedulesOf: [name],
-        work({ schedules }) {
-          const { source_agent, target_agent } = schedules.get(name)!;
-          if (!isSeen(caller.sight, { source_agent, target_agent, claimant: null })) throw notFound('schedule');
-          requireAgent(caller, source_agent);
-          schedules.remove(name);
+        judge({ schedules }) {
+          const before = schedules.get(name)!;
+          if (!isSeenBy(caller, before)) throw notFound('schedule');
+          requireAgent(caller, before.source_agent);
         },
+        work: ({ schedules }) => schedules.remove(name),
       });
     },
 
@@ -256,6 +259,9 @@ function recordSkip({ trail }: Transaction, { name, due_at }: StoredSchedule, { 
   const details = { name, from: due_at, until: (at ?? next).toISOString() };
   trail.audit({ event_type: 'skipped', resource: 'schedule', actor, details }, { now, keyId: null });
 }
+
+const isSeenBy = ({ sight }: Caller, { source_agent, target_agent }: StoredSchedule): boolean =>
+  isSeen(sight, { source_agent, target_agent, claimant: null });
 
 const fresh = (name: string): StoredSchedule => ({
   ...{ name, version: 0, key_origin: '', source_agent: '', target_agent: '', due_at: null },

@@ -256,7 +256,7 @@ export type FollowingRow = Pick<RowOf<'webhooks'>, 'tenant' | 'seq' | 'id' | 'ex
 export type SubscriptionRow = Pick<RowOf<'webhooks'>, 'seq' | 'name' | 'url' | 'key_origin' | 'expires_at'> & { readonly position: number };
 
 /** A push notification configuration. */
-export type PushRow = Pick<StoredWebhook, 'id' | 'name' | 'url' | 'secret' | 'authentication'>;
+export type PushRow = Pick<StoredWebhook, 'id' | 'name' | 'url' | 'secret' | 'authentication' | 'key_origin'>;
 
 async function scrub(database: ReadDependencies['database'], limit: number): Promise<number> {
   const gone = await rowsOfAll(database.reads, 'webhooks')
@@ -331,7 +331,7 @@ function reads({ database }: ReadDependencies) {
         (tenant) =>
           db
             .selectFrom('webhooks')
-            .select(['id', 'name', 'url', 'secret', 'authentication'])
+            .select(['id', 'name', 'url', 'secret', 'authentication', 'key_origin'])
             .where('tenant', '=', tenant)
             .where('for_packet', '=', packetId)
             .where('removed_at', 'is', null)

@@ -266,6 +266,112 @@ for (const store of stores) {
       for (const text of [tasks, found]) assert.ok(text.includes(mine.id) && !text.includes(secret), text);
     });
 
+    test("is told nothing of another's schedule but that its name is taken, whatever the preconditions [H579]", async () => {
+      const service = await shareService(store);
+      const { key, own } = await withKeys(service);
+      const schedule = (packet: object) => ({ cron: '0 9 * * *', timezone: 'UTC', packet });
+      const put = (name: string, packet: object, by: string, headers = {}) =>
+        service.call('PUT', `/schedules/${name}`, { key: by, body: schedule(packet), headers });
+      await must(await put('nightly', between('outsider', 'stranger'), key));
+      for (const headers of [{}, { 'if-match': '"9"' }, { 'if-match': '"1"' }, { 'if-match': '*' }, { 'if-none-match': '*' }]) {
+        const refused = await put('nightly', between('insider', 'desk'), own, headers);
+        assert.deepEqual([refused.status, refused.body.detail], [409, 'The name is taken.'], JSON.stringify(headers));
+        assert.doesNotMatch(`${refused.text}${JSON.stringify(refused.headers)}`, /outsider|stranger|"etag"/);
+        const [foreign, unknown] = await Promise.all(
+          ['nightly', 'unknown'].map((name) => service.call('DELETE', `/schedules/${name}`, { key: own, headers })),
+        );
+        assert.equal(foreign!.status, 404);
+        assert.equal(essence(foreign!, 'nightly'), essence(unknown!, 'unknown'));
+      }
+      await must(await put('for-desk', between('outsider', 'desk'), key));
+      assert.equal((await put('for-desk', between('insider', 'desk'), own)).status, 403, 'it sees that one');
+      assert.equal((await service.call('GET', '/schedules/nightly', { key })).body.version, 1);
+      await must(await service.call('DELETE', '/schedules/nightly', { key, headers: { 'if-match': '"1"' } }));
+    });
+
+    test("sees the standing approvals of its agents and of its person, and of others' delegations no reason [H580]", async () => {
+      const service = await shareService(store);
+      const { id: tenant_id, key, own, post } = await withKeys(service);
+      const make = async (rights: object) =>
+        (await must(await service.call('POST', '/keys', { body: { name: 'k', tenant_id, ...rights } }))).key as string;
+      const dana = await make({ responder: 'Dana' });
+      const ownOfDana = await make({ agents: ['d'], sees: 'own', responder: 'Dana' });
+      const askers = { outsider: await make({ agents: ['outsider'] }), insider: await make({ agents: ['insider'] }) };
+      const rules = [{ then: { ask: [{ from: ['Dana'] }] } }];
+      const policy = { match: { tools: ['refund'] }, rules, remember: { scope: 'tool', max_seconds: 86400 } };
+      await must(await service.call('PUT', '/policies/p', { key, body: policy }));
+      const approve = async (id: 'outsider' | 'insider', index: number) => {
+        const action = { tool: 'refund', arguments: { index, about: secret } };
+        const asked = await post('/approvals', { agent: { id, name: id, framework: 'test' }, action }, askers[id]);
+        const answer = { decision: 'approve', responded_by: 'Dana', remember: { scope: 'call', seconds: 3600 } };
+        await post(`/packets/${asked.id}/respond`, answer, dana);
+      };
+      for (let index = 0; index < 3; index += 1) for (const agent of ['outsider', 'insider'] as const) await approve(agent, index);
+      const list = async (by: string, query = '') => must(await service.call('GET', `/standing-approvals${query}`, { key: by }));
+      const seen = (await list(own)).standing_approvals as { id: string; agent_id: string }[];
+      assert.deepEqual([...new Set(seen.map(({ agent_id }) => agent_id))], ['insider']);
+      const paged: string[] = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const page: { standing_approvals: { id: string }[]; next_cursor: string | null } = await list(
+          own,
+          `?limit=1${cursor === '' ? '' : `&cursor=${cursor}`}`,
+        );
+        paged.push(...page.standing_approvals.map(({ id }) => id));
+        cursor = page.next_cursor;
+      }
+      assert.deepEqual(
+        [paged, seen.length, (await list(key)).standing_approvals.length],
+        [seen.map(({ id }) => id), 3, 6],
+        'in pages, and by a key that sees all',
+      );
+      assert.equal((await list(ownOfDana)).standing_approvals.length, 6, 'its person gave them');
+      const foreign = (await list(key)).standing_approvals.find(({ agent_id }: { agent_id: string }) => agent_id === 'outsider').id;
+      const remove = (id: string, by: string) => service.call('DELETE', `/standing-approvals/${id}`, { key: by });
+      assert.equal(essence(await remove(foreign, own), foreign), essence(await remove(unknownId, own), unknownId));
+      assert.equal((await remove(seen[0]!.id, own)).status, 403);
+      assert.equal((await remove(foreign, ownOfDana)).status, 204);
+
+      await must(
+        await service.call('PUT', '/delegations/Dana', { key, body: { to: 'Eve', until: '2027-01-01T00:00:00Z', reason: secret } }),
+      );
+      for (const [by, reason] of [
+        [own, null],
+        [key, secret],
+        [ownOfDana, secret],
+      ] as const) {
+        const one = await must(await service.call('GET', '/delegations/Dana', { key: by }));
+        const { delegations } = await must(await service.call('GET', '/delegations', { key: by }));
+        assert.deepEqual([one.to, one.reason, delegations[0].reason], ['Eve', reason, reason]);
+      }
+    });
+
+    test('sees and changes only its own push notification configurations of a task [H581]', async () => {
+      const service = await shareService(store, { SERVICE_WEBHOOK_ALLOW: '127.0.0.1' });
+      const { key, own, ownId, post } = await withKeys(service);
+      const bob = (await post('/keys', { name: 'bob', agents: ['bob'], sees: 'own' })).key;
+      const { id: taskId } = await post('/packets', between('insider', 'bob'));
+      const call = async (by: string, method: string, params: object = {}) =>
+        (await a2a(service, method, { taskId, ...params }, { key: by })).body;
+      const put = (by: string, id: string, path: string) =>
+        call(by, 'CreateTaskPushNotificationConfig', { id, url: `http://127.0.0.1:9/${path}`, token: 'a-token-for-tests-0123456789' });
+      const list = async (by: string) =>
+        ((await call(by, 'ListTaskPushNotificationConfigs')).result.configs ?? []).map(({ url }: { url: string }) => url.slice(-6));
+      assert.equal((await put(own, 'mine', 'insids')).error, undefined);
+      assert.deepEqual(await list(bob), []);
+      assert.match(JSON.stringify((await put(bob, 'mine', 'bobbob')).error), /The id is taken/);
+      assert.notEqual((await call(bob, 'GetTaskPushNotificationConfig', { id: 'mine' })).error, undefined);
+      assert.equal((await call(bob, 'DeleteTaskPushNotificationConfig', { id: 'mine' })).error, undefined, 'as for an unknown one');
+      assert.equal((await put(bob, 'other', 'bobbob')).error, undefined);
+      assert.deepEqual([await list(own), await list(bob), await list(key)], [['insids'], ['bobbob'], ['insids', 'bobbob']]);
+      const next = (await post(`/keys/${ownId}/rotate`, {})).key;
+      assert.deepEqual(await list(next), ['insids'], 'the key that replaces it');
+      assert.equal((await put(next, 'mine', 'change')).error, undefined);
+      assert.equal((await put(key, 'other', 'allall')).error, undefined);
+      assert.deepEqual(await list(key), ['change', 'allall']);
+      assert.equal((await call(next, 'DeleteTaskPushNotificationConfig', { id: 'mine' })).error, undefined);
+      assert.deepEqual(await list(key), ['allall']);
+    });
+
     test('shares no read and no cursor with a key that sees all', async () => {
       const service = await shareService(store);
       const tenant = await withKeys(service);

@@ -241,7 +241,7 @@ for (const store of stores) {
       assert.equal((await put(service, 'of-b', { packet: packetRequest({ metadata: metadata('b') }) })).status, 201);
       assert.equal((await put(service, 'of-a', { packet: packetRequest({ metadata: metadata('a') }) }, { key: own })).status, 201);
       assert.equal((await put(service, 'new', { packet: packetRequest({ metadata: metadata('b') }) }, { key: own })).status, 403);
-      assert.equal((await put(service, 'of-b', { packet: packetRequest({ metadata: metadata('a') }) }, { key: own })).status, 403);
+      assert.equal((await put(service, 'of-b', { packet: packetRequest({ metadata: metadata('a') }) }, { key: own })).status, 409);
       for (const [method, path] of [
         ['GET', ''],
         ['GET', '/next'],
