@@ -1,6 +1,6 @@
 import { type Condition, conditions } from '../model/chain.ts';
 import type { WorstCase } from '../model/routing.ts';
-import { canFailWith, type FailureKind, traitsOf } from './conditions.ts';
+import { canFailWith, type FailureKind, isOfStream, traitsOf } from './conditions.ts';
 import {
   type Engine,
   initialPosition,
@@ -84,8 +84,10 @@ export function pathsTo(engine: Engine, rulings = rulingsOf(engine)): readonly (
 /** The failovers of a provider that lead to different providers. Of several failovers that lead to the same providers, it has the one with the fewest retries. */
 function exitsOf(engine: Engine, rulings: readonly Ruling[]): Ruling[] {
   const leading = rulings.filter((found) => endOf(engine, found) === 'failover');
-  // Among equals, a connection error is preferred, because it does not depend on the request.
-  const order = (found: Ruling) => retriesOf(engine, found.rule) * 2 + Number(found.condition !== 'connection_error');
+  // Whole answers have no failure of streams, so that one leads only where no other does. Among equals, a connection error is
+  // preferred, because it does not depend on the request.
+  const order = ({ rule, condition }: Ruling) =>
+    (isOfStream(condition) ? 1_000 : 0) + retriesOf(engine, rule) * 2 + Number(condition !== 'connection_error');
   const byTo = Map.groupBy(
     leading.toSorted((one, other) => order(one) - order(other)),
     ({ rule }) => String(toOf(engine, rule)),

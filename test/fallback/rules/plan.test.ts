@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 
-import type { RuleRequest } from '../../../src/fallback/model/chain.ts';
+import { conditions, type RuleRequest } from '../../../src/fallback/model/chain.ts';
 import type { TestRequest } from '../../../src/fallback/model/test.ts';
 import { runPrompt } from '../../../src/fallback/providers/executor.ts';
 import { simulation } from '../../../src/fallback/providers/simulate.ts';
@@ -49,6 +49,15 @@ async function run(chain: ReturnType<typeof chainOf>, request: TestRequest) {
 }
 
 describe('A plan', () => {
+  test('for whole answers gets to later providers by failures that whole answers have', () => {
+    const retried = conditions.map(
+      (condition): RuleRequest =>
+        condition === 'first_token_timeout' ? { condition, action: 'failover' } : { condition, action: 'retry', max_retries: 2 },
+    );
+    const plan = planOf(createEngine(chainOf(2, retried, { first_token_ms: 1000 })), { mode: 'rehearsal', request: { stream: false } });
+    assert.equal(plan[0]!.name, 'all but b down');
+  });
+
   test('covers every rule, the defaults and the last provider, the most informative scenes first [F38]', () => {
     assert.deepEqual(scenes(3, {}), [
       'all but c down',
