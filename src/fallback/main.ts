@@ -197,7 +197,7 @@ function createServices(settings: Settings, dependencies: Dependencies, base: Se
   const calls = createProviderCalls(settings, dependencies, tracer);
   closeOnFailedStart(() => calls.outgoing.close());
   const rehearsals = new Rehearsals();
-  const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
+  const { publicUrl } = settings;
   const tests = createTestService({
     store,
     chains,

@@ -168,12 +168,11 @@ export const signInUse = ({ oidcIssuer, oidcClientId, oidcRequired }: IdentitySe
 /** What an operator registers at the identity provider for sign-in, and how long people stay signed in: one line each; none without sign-in. */
 export function signInNotices({ oidcIssuer, oidcClientId, publicUrl = '', sessionHours }: IdentitySettings): string[] {
   if (oidcIssuer === undefined || oidcClientId === undefined) return [];
-  const base = publicUrl.replace(/\/+$/, '');
   const hours = sessionHours === 1 ? '1 hour' : `${sessionHours} hours`;
   return [
-    `sign-in, redirect address: ${base}/sign-in/callback`,
-    `sign-in, address after sign-out: ${base}/signed-out`,
-    `sign-in, back-channel logout: ${base}/sign-in/back-channel-logout`,
+    `sign-in, redirect address: ${publicUrl}/sign-in/callback`,
+    `sign-in, address after sign-out: ${publicUrl}/signed-out`,
+    `sign-in, back-channel logout: ${publicUrl}/sign-in/back-channel-logout`,
     `sign-in, sessions last ${hours}, and at most an hour if the provider gives no refresh tokens`,
   ];
 }

@@ -205,7 +205,7 @@ async function createIdentityParts(
     provider: {
       ...{ issuer, clientId: settings.oidcClientId, scopes: settings.oidcScopes, tokenTypes: settings.oidcTokenTypes },
       clientSecret: settings.oidcClientSecret ?? settings.oidcClientSecretFile,
-      publicUrl: publicUrl.replace(/\/+$/, ''),
+      publicUrl,
     },
   });
   return identity;

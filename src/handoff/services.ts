@@ -57,7 +57,7 @@ export function createServices(base: Base, store: Store, live: Live, identity: I
   const parts = { store, clock, newId, random };
   const { turns } = live;
   const agents = new AgentService(store, clock);
-  const publicUrl = settings.publicUrl?.replace(/\/+$/, '');
+  const { publicUrl } = settings;
   const views = createPacketViews(store, turns);
   const { urlProblem, ...sending } = createSending(base, { ...parts, views, turns });
   const checks = new SchemaChecks();

@@ -46,14 +46,16 @@ export const drainSettings = {
   },
 } as const;
 
-/** The address at which others reach a service. `help` says what for. */
+const checkedUrl = checked((url) =>
+  /^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(url) && URL.canParse(url) ? undefined : 'an http or https URL without a query',
+);
+
+/** The address at which others reach a service, without slashes at its end. `help` says what for. */
 export const publicUrl = (help: string) => ({
   variable: 'SERVICE_PUBLIC_URL',
   fallback: undefined,
   help,
-  parse: checked((url) =>
-    /^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(url) && URL.canParse(url) ? undefined : 'an http or https URL without a query',
-  ),
+  parse: (url: string) => checkedUrl(url).replace(/\/+$/, ''),
 });
 
 /** The bearer token of `/metrics`. `effect` completes the sentence "If set, `/metrics` requires it as a bearer token". */

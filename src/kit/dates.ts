@@ -1,3 +1,9 @@
+/** The milliseconds of an hour. */
+export const hourMs = 3_600_000;
+
+/** The milliseconds of a day of 24 hours. */
+export const dayMs = 24 * hourMs;
+
 /** Whether a text is a day of the calendar as ISO 8601 writes it, such as `2026-03-01`. Date.parse takes 31 February as a day of March. */
 export function isDate(text: string): boolean {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return false;

@@ -12,6 +12,10 @@ export function readJson<T = unknown>(text: string): T {
   return (respelled.isPlain ? JSON.parse(respelled.text) : readByHand(respelled.text)) as T;
 }
 
+/** Whether a value is an object with members, neither an array nor null. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** Thrown for valid JSON that programs read differently: the path of the value, and what is wrong with it as the end of a sentence. */
 export class UnclearJson extends Error {
   readonly path: readonly (string | number)[];

@@ -1,4 +1,4 @@
-import { readJson } from '../../kit/json.ts';
+import { isObject, readJson } from '../../kit/json.ts';
 import { maxRequests } from '../model/request.ts';
 import { reducedBody } from '../rules/shapes.ts';
 import { RehearsalError, textOf } from './program.ts';
@@ -43,8 +43,6 @@ function bodyIn(line: string): RealRequest | undefined {
     .filter(isObject)
     .find(({ messages, input }) => Array.isArray(messages) || typeof input === 'string' || Array.isArray(input));
 }
-
-const isObject = (value: unknown): value is RealRequest => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function objectIn(text: string): unknown {
   try {

@@ -1,4 +1,5 @@
 import { type Fault, faultOf, invalidRequest } from '../../kit/errors.ts';
+import { isObject } from '../../kit/json.ts';
 import {
   type ChainDefinition,
   type ChainPatch,
@@ -77,8 +78,6 @@ export function merge(definition: ChainDefinition, patch: ChainPatch): ChainDefi
     metadata: metadata as Record<string, unknown> | null,
   });
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** MergePatch of RFC 7396: objects are merged, null removes, everything else replaces. */
 function mergeJson(target: unknown, patch: unknown): unknown {

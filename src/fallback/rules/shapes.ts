@@ -1,4 +1,5 @@
 import { type Fault, faultOf } from '../../kit/errors.ts';
+import { isObject } from '../../kit/json.ts';
 import type { Effort, Endpoint } from '../model/request.ts';
 import type { TestRequest } from '../model/test.ts';
 import { withoutNulls } from './chain.ts';
@@ -70,7 +71,6 @@ const answerFormat: Json = {
   },
 };
 
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** A definition of a tool in the form of any of the APIs; undefined for anything else. */

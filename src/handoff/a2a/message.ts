@@ -1,6 +1,6 @@
 import { type Message, Role } from '@a2a-js/sdk';
 import { ContentTypeNotSupportedError, RequestMalformedError } from '@a2a-js/sdk/errors';
-
+import { isObject } from '../../kit/json.ts';
 import type { ChainRequest, RespondRequest } from '../model/packet.ts';
 import type { Origin } from './task.ts';
 
@@ -82,8 +82,6 @@ export function questionIn(message: Message): Record<string, unknown> | undefine
   const { ask } = artifacts[place]!.value as { ask: Record<string, unknown> };
   return texts.length === 0 ? ask : { question: texts.join('\n'), ...ask };
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The decision that a message gives about an action: its data part, or the word in its text. @throws A2AError for what an answer can't keep */
 export function decisionIn(message: Message, responded_by: string): RespondRequest {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ApiError } from '../../kit/client-errors.ts';
-import { readJson } from '../../kit/json.ts';
+import { isObject, readJson } from '../../kit/json.ts';
 import type { ActionDecision, ApproveOptions } from '../client/approvals.ts';
 import type { HandoffClient } from '../client/client.ts';
 import { NoAnswer } from '../client/errors.ts';
@@ -80,8 +80,6 @@ async function textOf({ stdin }: Context): Promise<string> {
   }
   return Buffer.concat(parts).toString();
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The call in the input of a hook. @throws CliError for any other input */
 function callIn(text: string): HookCall {

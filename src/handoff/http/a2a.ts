@@ -75,7 +75,7 @@ export function mountA2a({
   identity,
 }: A2aRouteDependencies): void {
   const addressAt = (origin: string) => ({
-    origin: publicUrl?.replace(/\/+$/, '') ?? origin,
+    origin: publicUrl ?? origin,
     version,
     agents,
     issuer: identity?.identity.issuer(),

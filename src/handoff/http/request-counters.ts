@@ -1,9 +1,9 @@
 import { type Awaitable, rethrow } from '../../kit/awaitable.ts';
+import { hourMs } from '../../kit/dates.ts';
 import { type WindowState, Windows } from '../../kit/window.ts';
 import type { RedisLink } from '../live/redis.ts';
 
 export const minuteMs = 60_000;
-const hourMs = 3_600_000;
 
 /** A request to count, against its key's limit per minute and its tenant's limit per hour. A limit of 0 is off. */
 export interface Counted {

@@ -1,20 +1,18 @@
 import { eachInTurn } from '../../kit/awaitable.ts';
 import type { Clock } from '../../kit/clock.ts';
+import { dayMs } from '../../kit/dates.ts';
 import { statsDays } from '../model/stats.ts';
 import { dayOf } from '../rules/tiers.ts';
 import type { Store } from '../store/store.ts';
-
-/** How long the counters of a day are kept after it. */
-const dayMs = 24 * 3_600_000;
 
 /** How long the counters of an hour are kept: a day longer than statistics reach back. */
 const hoursMs = (statsDays + 1) * dayMs;
 
 /** How long an agent is listed after a request last named it, unless it holds a packet. */
-const agentsMs = 30 * 24 * 3_600_000;
+const agentsMs = 30 * dayMs;
 
 /** How long an answer link is kept after it has expired. */
-const answerLinksMs = 30 * 24 * 3_600_000;
+const answerLinksMs = 30 * dayMs;
 
 const everyMs = 60_000;
 const roundSize = 500;

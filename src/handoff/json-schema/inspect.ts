@@ -1,4 +1,5 @@
 import type { Fault } from '../../kit/errors.ts';
+import { isObject } from '../../kit/json.ts';
 import { keywords, overCharacters, overProperties, refused } from './keywords.ts';
 import { stepsPerProperty, type Work } from './meter.ts';
 
@@ -29,7 +30,6 @@ interface Node {
   ref?: { readonly target: Target; readonly field: string; readonly copy: Schema };
 }
 
-const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
 
 /**

@@ -1,5 +1,6 @@
 import { Cron } from 'croner';
 import { LRUCache } from 'lru-cache';
+import { dayMs } from '../../kit/dates.ts';
 
 /** When something runs again and again: a cron expression, and the IANA time zone in which it is read. */
 export interface Recurrence {
@@ -16,9 +17,6 @@ const nicknames: ReadonlyMap<string, string> = new Map([
   ['@midnight', '0 0 * * *'],
   ['@hourly', '0 * * * *'],
 ]);
-
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 
 /** The five fields of an expression; undefined: it has not five, and is no nickname. */
 function fieldsOf(cron: string): readonly string[] | undefined {

@@ -1,3 +1,5 @@
+import { isObject } from '../../kit/json.ts';
+
 /** How many subschemas, names and values are looked at before a check is left to the engine. */
 const maxSteps = 1_000;
 
@@ -8,7 +10,6 @@ const unsure = new Unsure();
 
 type Json = Readonly<Record<string, unknown>>;
 
-const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 
 const types: Readonly<Record<string, (value: unknown) => boolean>> = {

@@ -1,6 +1,5 @@
 import type { Fault } from '../../kit/errors.ts';
-
-type Schema = Readonly<Record<string, unknown>>;
+import { isObject } from '../../kit/json.ts';
 
 /** The keywords of a rule that approves, with the type that each compares; null: any. */
 const strictKeywords: Readonly<Record<string, string | null>> = {
@@ -18,8 +17,6 @@ const strictKeywords: Readonly<Record<string, string | null>> = {
   minLength: 'string',
   maxLength: 'string',
 };
-
-const isObject = (value: unknown): value is Schema => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * The schema of a rule that approves, so that everything that it names must be there and have the type that it is compared as: in JSON

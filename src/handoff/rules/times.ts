@@ -1,4 +1,4 @@
-import { momentOf } from '../../kit/dates.ts';
+import { dayMs, momentOf } from '../../kit/dates.ts';
 import { conflict, invalid, ServiceError } from '../../kit/errors.ts';
 import type { ChannelEvent } from '../model/channel.ts';
 import { errors } from '../model/errors.ts';
@@ -12,7 +12,7 @@ export interface GivenTimes {
 }
 
 /** How far `not_before` may be ahead, in milliseconds: a year. */
-const farthestMs = 366 * 86_400_000;
+const farthestMs = 366 * dayMs;
 
 const isOpen = ({ status }: AnyPacket): boolean => openStatuses.includes(status);
 

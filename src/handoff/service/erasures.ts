@@ -1,4 +1,5 @@
 import { eachInTurn } from '../../kit/awaitable.ts';
+import { dayMs } from '../../kit/dates.ts';
 import { conflict, invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import { readJson } from '../../kit/json.ts';
 import { isId } from '../../kit/uuid.ts';
@@ -26,8 +27,6 @@ interface ErasureDependencies extends ServiceDependencies {
 
 /** The most packets that one step erases, in one transaction. */
 const perStep = 20;
-
-const dayMs = 86_400_000;
 
 /** Who erases by retention. */
 const retentionActor = 'system:retention';

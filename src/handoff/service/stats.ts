@@ -1,4 +1,5 @@
 import type { Clock } from '../../kit/clock.ts';
+import { dayMs, hourMs } from '../../kit/dates.ts';
 import { invalid } from '../../kit/errors.ts';
 import { statuses } from '../model/common.ts';
 import { type Stats, type StatsHour, statsDays } from '../model/stats.ts';
@@ -6,9 +7,6 @@ import { levelOfStatus, levels, medianSeconds } from '../rules/stats.ts';
 import type { StatsCounters } from '../store/stats.ts';
 import type { Store } from '../store/store.ts';
 import type { Caller } from './authentication.ts';
-
-const hourMs = 3_600_000;
-const dayMs = 24 * hourMs;
 
 /** An hour as counters name it: `2026-03-01T09`. */
 const nameOf = (hour: number): string => new Date(hour).toISOString().slice(0, 'YYYY-MM-DDTHH'.length);

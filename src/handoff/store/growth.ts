@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { dayMs } from '../../kit/dates.ts';
 
 import { createdAt, lowestIdAt } from '../../kit/id.ts';
 import type { Database } from '../../kit/sql/dialect.ts';
@@ -39,8 +40,6 @@ const removed = [
   'search_queue',
   'sessions',
 ];
-
-const dayMs = 86_400_000;
 
 /** Measures the database. It reads the indexes of all tables, which takes seconds on a large one. */
 export async function measureGrowth(database: Database<Tables>, now: Date): Promise<Growth> {

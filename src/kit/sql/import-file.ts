@@ -1,4 +1,4 @@
-import { readJson } from '../json.ts';
+import { isObject, readJson } from '../json.ts';
 import { beginningOf } from '../wording.ts';
 import type { Values } from './dialect.ts';
 import type { ExportHeader, TableHeader } from './export.ts';
@@ -8,8 +8,6 @@ import { lastNumber, type Tenancy } from './tenancy.ts';
 /** The error of a line of an exported file. `what` completes a sentence. */
 export const faultAt = (line: number, what: string): Error => new Error(`Line ${line} of the file: ${what}.`);
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isCount = (value: unknown): value is number => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= lastNumber;
 const areTexts = (value: unknown): value is readonly string[] => Array.isArray(value) && value.every((item) => typeof item === 'string');
 

@@ -1,7 +1,7 @@
 import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
-
 import { systemClock } from '../../../kit/clock.ts';
+import { dayMs } from '../../../kit/dates.ts';
 import { defined } from '../../../kit/defined.ts';
 import { createReadHook, type Outcome, polled, queryClient, useChange } from '../../../kit/web/app/queries.ts';
 import { useHasAccess } from '../../../kit/web/app/session.ts';
@@ -121,8 +121,6 @@ export const useStats = (days: number) =>
     (client, signal) => client.getStats({ query: { since: new Date(systemClock().getTime() - days * dayMs).toISOString() }, signal }),
     { ...polled, placeholderData: keepPreviousData },
   );
-
-const dayMs = 86_400_000;
 
 /** The name of a key by its id, or the end of the id while it is unknown. */
 export function useKeyNames(): (keyId: string) => string {

@@ -1,4 +1,5 @@
 import { defined } from '../../../../kit/defined.ts';
+import { isObject } from '../../../../kit/json.ts';
 import { FindingList, type Reason } from '../../finding-list.ts';
 import { isAzure, knownKind } from '../../kinds.ts';
 import { variableOf } from '../../params.ts';
@@ -28,8 +29,7 @@ const accounts =
 /** Limits of a deployment, which LiteLLM counts across requests. */
 const limits = new Set(['rpm', 'tpm', 'max_parallel_requests', 'max_budget', 'budget_duration']);
 
-const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
-const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
+const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
 
 /**
  * Leads the deployments of a LiteLLM configuration to the fake providers below `base`. Groups, fallbacks and settings stay
@@ -101,7 +101,7 @@ export function withTimeouts(value: unknown, ms: number): Fields | null {
   const whole = fieldsOf(value);
   const isSet = (fields: unknown, name: string) => (fieldsOf(fields)[name] ?? null) !== null;
   if (isSet(whole.router_settings, 'timeout') || isSet(whole.litellm_settings, 'request_timeout')) return null;
-  const isWithout = (entry: unknown) => isFields(entry) && isFields(entry.litellm_params) && !isSet(entry.litellm_params, 'timeout');
+  const isWithout = (entry: unknown) => isObject(entry) && isObject(entry.litellm_params) && !isSet(entry.litellm_params, 'timeout');
   const entries: unknown[] = Array.isArray(whole.model_list) ? whole.model_list : [];
   if (!entries.some(isWithout)) return null;
   const limited = (entry: unknown) =>
@@ -190,7 +190,7 @@ function redirect(parameters: Fields, base: string, name: string): Fields {
   const own = { api_base: isAzure(called.kind) || isAnthropic(called) ? address : `${address}/v1`, api_key: rehearsalKey };
   // What LiteLLM calls within each call of the deployment has the address of the deployment.
   const fallbacks = Array.isArray(plain.fallbacks) && {
-    fallbacks: plain.fallbacks.map((one: unknown) => (isFields(one) ? { ...one, ...own } : one)),
+    fallbacks: plain.fallbacks.map((one: unknown) => (isObject(one) ? { ...one, ...own } : one)),
   };
   return defined({ ...plain, ...redirected, ...fallbacks, ...own });
 }
@@ -198,7 +198,7 @@ function redirect(parameters: Fields, base: string, name: string): Fields {
 /** Fields without addresses and keys at any depth, and with what `mapped` makes of the other values. */
 function withoutAccounts(fields: Fields, mapped: (value: unknown) => unknown): Fields {
   const cleaned = (value: unknown): unknown =>
-    Array.isArray(value) ? value.map(cleaned) : isFields(value) ? withoutAccounts(value, mapped) : mapped(value);
+    Array.isArray(value) ? value.map(cleaned) : isObject(value) ? withoutAccounts(value, mapped) : mapped(value);
   // A list is one of fallbacks, whose group may have any name.
   const kept = Object.entries(fields).filter(([name, value]) => !accounts.test(name) || Array.isArray(value));
   return Object.fromEntries(kept.map(([name, value]) => [name, cleaned(value)]));
@@ -212,14 +212,14 @@ function settingsWithoutAccounts({ model_group_alias: aliases, ...settings }: Fi
 /** Settings without the fallbacks from and to groups that have no deployment any more. */
 function withoutGroups(settings: Fields, missing: ReadonlySet<string>): Fields {
   if (missing.size === 0) return settings;
-  const isThere = (group: unknown) => !missing.has(String(isFields(group) ? group.model : group));
+  const isThere = (group: unknown) => !missing.has(String(isObject(group) ? group.model : group));
   const present = (value: unknown) => (Array.isArray(value) ? value.filter(isThere) : value);
   return Object.fromEntries(
     Object.entries(settings).map(([name, value]) => {
       if (!/fallbacks$/.test(name) || !Array.isArray(value)) return [name, value];
       if (name === 'default_fallbacks') return [name, present(value)];
       const maps = value
-        .filter(isFields)
+        .filter(isObject)
         .map((map) => Object.entries(map).flatMap(([group, to]) => (missing.has(group) ? [] : [[group, present(to)] as const])));
       return [name, maps.filter((pairs) => pairs.length > 0).map((pairs) => Object.fromEntries(pairs))];
     }),

@@ -1,3 +1,4 @@
+import { isObject } from '../../../../kit/json.ts';
 import { conditions } from '../../../model/chain.ts';
 import { FindingList, type Reason } from '../../finding-list.ts';
 import { knownKind } from '../../kinds.ts';
@@ -21,8 +22,6 @@ const breaker = 'cb_config';
 /** The fields of a target that its redirection replaces. */
 const replaced = ['provider', 'api_key', 'custom_host', 'virtual_key', 'targets'];
 
-const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /**
  * Leads the targets of a Portkey configuration to the fake providers below `base`. Strategies, retries, timeouts and parameters
  * stay as they are; what would reach other systems is left out, and so are circuit breakers unless `keepState`.
@@ -40,14 +39,14 @@ export function redirectFile(value: unknown, base: string, { keepState }: Pick<R
     const taken = keepState ? [...kept, breaker] : kept;
     for (const field of Object.keys(node)) if (![...taken, ...replaced].includes(field)) omitted.add(field);
     const plain: Fields = Object.fromEntries(taken.flatMap((field) => (node[field] === undefined ? [] : [[field, node[field]]])));
-    if (!keepState && isFields(plain.strategy) && breaker in plain.strategy) {
+    if (!keepState && isObject(plain.strategy) && breaker in plain.strategy) {
       const { [breaker]: _, ...strategy } = plain.strategy;
       plain.strategy = strategy;
       omitted.add(breaker);
     }
     if (!Array.isArray(node.targets)) return leaf(node, plain, path);
     const inner = node.targets.flatMap((target, index) =>
-      isFields(target) ? (redirect(target, path === '' ? `targets.${index}` : `${path}.targets.${index}`) ?? []) : [],
+      isObject(target) ? (redirect(target, path === '' ? `targets.${index}` : `${path}.targets.${index}`) ?? []) : [],
     );
     return inner.length === 0 ? undefined : { ...plain, targets: inner };
   }
@@ -85,7 +84,7 @@ export function redirectFile(value: unknown, base: string, { keepState }: Pick<R
 
 /** A configuration in which the targets without a timeout have one; null if all have one. Portkey would wait for ever. */
 export function withTimeouts(value: unknown, ms: number): Fields | null {
-  if (!isFields(value) || typeof value.request_timeout === 'number') return null;
+  if (!isObject(value) || typeof value.request_timeout === 'number') return null;
   if (!Array.isArray(value.targets)) return { ...value, request_timeout: ms };
   const targets = value.targets.map((target) => withTimeouts(target, ms) ?? target);
   return targets.some((target, index) => target !== (value.targets as unknown[])[index]) ? { ...value, targets } : null;
