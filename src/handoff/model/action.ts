@@ -134,6 +134,7 @@ export const ShadowVerdict = object({
   rule: orNull(Type.Integer()),
   then: orNull(record(Type.Unknown())),
 });
+export type ShadowVerdict = Static<typeof ShadowVerdict>;
 
 /** The execution of an approved action. */
 export const Execution = object({

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 
 import { routeTable } from '../../kit/route.ts';
 import { orNull, UsedUp } from '../../kit/schemas.ts';
@@ -10,10 +10,12 @@ import { BatchClaimRequest, BatchCompleteRequest, BatchCreateRequest, BatchCreat
 import { Holder } from './packet-routes.ts';
 import { defineRoute } from './route.ts';
 
-const ItemFault = { error: Type.String(), code: Type.String(), limit: Type.Optional(UsedUp) };
+const ItemFault = Type.Object({ error: Type.String(), code: Type.String(), limit: Type.Optional(UsedUp) });
+/** The error of a refused item of a batch, with what else the error has. */
+export type ItemFault = Static<typeof ItemFault> & Readonly<Record<string, unknown>>;
 const BatchFault = Type.Object({
   index: Type.Integer({ description: 'The index of the packet in the request, from 0.' }),
-  ...ItemFault,
+  ...ItemFault.properties,
   ...violation,
   field: orNull(Type.String()),
 });
@@ -30,7 +32,7 @@ const refused = (status: 400 | 429, code: ErrorCode, detail: string, field: stri
   description: 'The batch is refused, or every one of its packets is.',
   example: { detail, code, field, status_code: status, request_id: '2s-1', created: [], errors: [{ index: 0, error, code, field: null }] },
 });
-const PacketFault = Type.Object({ packet_id: Type.String(), ...ItemFault, claimed_by: Type.Optional(orNull(Holder)) });
+const PacketFault = Type.Object({ packet_id: Type.String(), ...ItemFault.properties, claimed_by: Type.Optional(orNull(Holder)) });
 const quotaReached = 'The tenant has created the 5 packets it may create per day; the next UTC day begins in 3600 seconds.';
 const batchSize = 'At most 100 in one request, unless the service is configured otherwise.';
 

@@ -1,5 +1,5 @@
 import { createPublicKey, verify } from 'node:crypto';
-
+import type { AuditHead } from '../model/audit.ts';
 import { canonicalJson } from './canonical-json.ts';
 import { type ChainedEntry, type ChainHead, detailsDigest, entryDigest, headText, signingKeyId } from './chain.ts';
 
@@ -23,11 +23,6 @@ interface Entry extends ChainedEntry {
   readonly digest: string;
   readonly salt: string | null;
   readonly details: object | null;
-}
-
-interface SignedHead extends ChainHead {
-  readonly signature?: string;
-  readonly key_id?: string;
 }
 
 /** The members of each kind of line. If a member is missing or there are more, the file was changed. */
@@ -59,7 +54,7 @@ export class ChainCheck {
   #position = 0;
   #digest = '';
   #entries = 0;
-  #head: SignedHead | undefined;
+  #head: AuditHead | undefined;
   #at: string | null = null;
   #isKnownSeen = false;
 
@@ -76,7 +71,7 @@ export class ChainCheck {
     if (this.#header === undefined) this.#begin(line);
     else if ('head' in line) {
       requireMembers(line, 'The line with the head', ['head']);
-      this.#end(line.head as SignedHead);
+      this.#end(line.head as AuditHead);
     } else {
       requireMembers(line, `The entry after position ${this.#position}`, entryMembers);
       this.#entry(line as Entry);
@@ -134,7 +129,7 @@ export class ChainCheck {
     this.#isKnownSeen = true;
   }
 
-  #end(head: SignedHead): void {
+  #end(head: AuditHead): void {
     const { tenant_id, to, filter } = this.#header!;
     requireMembers(head, 'The head', headMembers, signatureMembers);
     if (head.tenant_id !== tenant_id) throw new ChainFault('The head is not of the tenant that the header names.');
@@ -151,7 +146,7 @@ export class ChainCheck {
     this.#head = head;
   }
 
-  #checkSignature(head: SignedHead, publicKey: string): void {
+  #checkSignature(head: AuditHead, publicKey: string): void {
     const { signature } = head;
     if (signature === undefined) throw new ChainFault('The head has no signature.');
     const bytes = Buffer.from(signature, 'base64');

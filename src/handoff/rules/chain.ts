@@ -1,5 +1,5 @@
 import { createPublicKey, hash } from 'node:crypto';
-
+import type { AuditHead } from '../model/audit.ts';
 import { canonicalJson } from './canonical-json.ts';
 
 /** What the first entry of a trail has as `previous`: 64 zeros. */
@@ -28,12 +28,7 @@ export interface ChainPlace {
 }
 
 /** The end of a tenant's trail: the last entry's place and time; without entries position 0 and 64 zeros. */
-export interface ChainHead {
-  readonly tenant_id: string;
-  readonly position: number;
-  readonly digest: string;
-  readonly at: string | null;
-}
+export type ChainHead = Omit<AuditHead, 'signature' | 'key_id'>;
 
 /** What the signature of a head covers: the canonical JSON (RFC 8785) of its four members. */
 export const headText = ({ tenant_id, position, digest, at }: ChainHead): string => canonicalJson({ tenant_id, position, digest, at });

@@ -1,5 +1,5 @@
 import type { Fault } from '../../kit/errors.ts';
-import type { ActionDecision } from '../model/action.ts';
+import type { ActionDecision, ShadowVerdict } from '../model/action.ts';
 import { groupPrefix } from '../model/people.ts';
 import type { PolicyRequest, Rule, Step, Then } from '../model/policy.ts';
 
@@ -34,10 +34,7 @@ export interface Skipped {
 }
 
 /** What a policy decides, and the number of the rule, from 1; `then` is null if no rule fits, so that anybody is asked. */
-export interface PolicyVerdict {
-  readonly policy: string;
-  readonly version: number;
-  readonly rule: number | null;
+export interface PolicyVerdict extends Omit<ShadowVerdict, 'then'> {
   readonly then: Then | null;
   /** What approvers may let stand for later. */
   readonly remember?: PolicyRequest['remember'];

@@ -1,4 +1,6 @@
 import { ServiceError } from '../../kit/errors.ts';
+import type { ShownApproval } from '../model/action.ts';
+import type { Delegation } from '../model/delegation.ts';
 import { groupPrefix, nameKey } from '../model/people.ts';
 import type { Step } from '../model/policy.ts';
 
@@ -12,27 +14,13 @@ export interface AskedStep extends Omit<Step, 'from'> {
 export const anybody: readonly AskedStep[] = [{ from: null }];
 
 /** An approval that a person gave, or that a standing approval of that person gave. */
-export interface Approval {
+export interface Approval extends Pick<ShownApproval, 'name' | 'for' | 'decision' | 'at' | 'void' | 'standing_id'> {
   /** The step in which it was given, from 0. */
   readonly step: number;
-  readonly name: string;
-  /** Whose place the person took, as that person's delegate. */
-  readonly for: string | null;
-  readonly decision: 'approve' | 'edit';
-  /** When it was given, in ISO 8601. */
-  readonly at: string;
-  /** Whether it counts for nothing any more, since the action was changed. */
-  readonly void: boolean;
-  readonly standing_id?: string;
 }
 
 /** A delegation: `to` answers in the place of `person`, from `from` until `until`. */
-export interface Absence {
-  readonly person: string;
-  readonly to: string;
-  readonly from: string | null;
-  readonly until: string;
-}
+export type Absence = Pick<Delegation, 'person' | 'to' | 'from' | 'until'>;
 
 /** Who may approve, as it is now. */
 export interface People {

@@ -1,6 +1,7 @@
 import { invalid, LimitReached, notFound, ServiceError } from '../../kit/errors.ts';
 import { entityTagOf } from '../../kit/etag.ts';
 import { isId } from '../../kit/uuid.ts';
+import type { ItemFault } from '../model/batch-routes.ts';
 import { type Tier, trialCodes } from '../model/common.ts';
 import { errors } from '../model/errors.ts';
 import type { ChainRequest, Claimant, CreateRequest, Packet } from '../model/packet.ts';
@@ -19,7 +20,7 @@ import type { Caller } from './authentication.ts';
 import { type Acting, actingFor } from './change.ts';
 import type { ContractService, Verdict } from './contracts.ts';
 import type { ServiceDependencies } from './dependencies.ts';
-import { type ItemFault, itemFault } from './item-fault.ts';
+import { itemFault } from './item-fault.ts';
 
 /** What creating packets needs. */
 export interface CreationDependencies extends ServiceDependencies {

@@ -1,6 +1,7 @@
 import { invalid, notFound, ServiceError } from '../../kit/errors.ts';
 import type { RandomSource } from '../../kit/id.ts';
 import { isId } from '../../kit/uuid.ts';
+import type { ItemFault } from '../model/batch-routes.ts';
 import type { AskRequest } from '../model/hitl.ts';
 import type { Claimant, ClaimRequest, PatchRequest, RespondRequest } from '../model/packet.ts';
 import type { Facts } from '../rules/action-case.ts';
@@ -14,7 +15,7 @@ import { answerFacts, type FactSources, withFacts } from './action-facts.ts';
 import { actorOf, answeredBy, type Caller } from './authentication.ts';
 import { actingFor, type Changed, type ChangeOptions, changeIn, keptAnswer, repeatedChange } from './change.ts';
 import { type CreationDependencies, createPacketCreation } from './create.ts';
-import { type ItemFault, itemFault } from './item-fault.ts';
+import { itemFault } from './item-fault.ts';
 import { requireSignIn, type SignInUse } from './sign-in.ts';
 
 interface PacketServiceDependencies extends CreationDependencies, FactSources {
