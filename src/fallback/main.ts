@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify';
-import type { DestinationStream, Logger } from 'pino';
+import type { Logger } from 'pino';
 
 import packageJson from '../../package.json' with { type: 'json' };
-import { type Clock, systemClock } from '../kit/clock.ts';
+import type { Clock } from '../kit/clock.ts';
 import { describeCause } from '../kit/errors.ts';
 import { FailureLog } from '../kit/failure-log.ts';
 import { listen } from '../kit/http/app.ts';
-import { createLogger, flushed } from '../kit/http/logs.ts';
+import { type BaseDependencies, createBase, type ServiceBase } from '../kit/http/base.ts';
+import { flushed } from '../kit/http/logs.ts';
 import { Streams } from '../kit/http/streams.ts';
-import { createIds, type NewId, type RandomSource, systemRandom } from '../kit/id.ts';
 import { type Stop, starting } from '../kit/lifecycle.ts';
 import { Loop } from '../kit/loop.ts';
 import { parseAllowList } from '../kit/outgoing/addresses.ts';
@@ -46,11 +46,7 @@ interface RehearsalDependencies extends RehearsalOptions {
 }
 
 /** Dependencies that tests replace; programs use the defaults. */
-export interface Dependencies {
-  clock?: Clock;
-  random?: RandomSource;
-  /** The destination of log lines; by default standard output. */
-  logs?: DestinationStream;
+export interface Dependencies extends BaseDependencies {
   sandbox?: SandboxOptions;
   /** The environment with the providers' keys. Only variables that chains name are read. */
   environment?: Readonly<Record<string, string | undefined>>;
@@ -81,19 +77,14 @@ export function createFallback(settings: Settings, dependencies: Dependencies = 
 }
 
 async function wire(settings: Settings, dependencies: Dependencies, closeOnFailedStart: (close: () => unknown) => void): Promise<Fallback> {
-  const { clock = systemClock, random = systemRandom } = dependencies;
-  const logger = createLogger('fallback', settings, dependencies.logs);
-  const newId = createIds(random);
   const { version } = packageJson;
-  const { otlpEndpoint: endpoint, traceRatio: ratio } = settings;
-  const spans = { ratio, service: 'baton-fallback', version, instance: newId(clock()), logger };
-  // Loaded only if it is used.
-  const tracer = endpoint === undefined ? undefined : (await import('../kit/tracing/otlp.ts')).createOtlpTracer({ endpoint, ...spans });
+  const base = await createBase('fallback', version, settings, dependencies);
+  const { clock, logger, tracer } = base;
   closeOnFailedStart(() => tracer?.stop());
 
   const store = await openStore({ databaseUrl: databaseUrlOf(settings), clock });
   closeOnFailedStart(() => store.close());
-  const services = createServices(settings, dependencies, { store, clock, random, newId, logger, tracer, closeOnFailedStart });
+  const services = createServices(settings, dependencies, { ...base, store, closeOnFailedStart });
   const { access, tests, exports, calls } = services;
   // Without space for it, it is done when the leases of these tests have ended.
   await tests.recover().catch((error: unknown) => {
@@ -169,19 +160,14 @@ async function wire(settings: Settings, dependencies: Dependencies, closeOnFaile
   };
 }
 
-interface ServiceBase {
+interface Base extends ServiceBase {
   readonly store: Store;
-  readonly clock: Clock;
-  readonly random: RandomSource;
-  readonly newId: NewId;
-  readonly logger: Logger;
-  readonly tracer: Tracer | undefined;
   /** Registers what closes a part if a later step of the start fails. */
   readonly closeOnFailedStart: (close: () => unknown) => void;
 }
 
 /** Wires the operations, and the calls to providers. */
-function createServices(settings: Settings, dependencies: Dependencies, base: ServiceBase) {
+function createServices(settings: Settings, dependencies: Dependencies, base: Base) {
   const { store, clock, random, newId, logger, tracer, closeOnFailedStart } = base;
   const access = createAccess(settings.apiKeys.keys);
   const turns = new Turns();

@@ -1,16 +1,14 @@
 import type { FastifyInstance } from 'fastify';
-import type { DestinationStream, Logger } from 'pino';
+import type { Logger } from 'pino';
 import packageJson from '../../package.json' with { type: 'json' };
-import { type Clock, systemClock } from '../kit/clock.ts';
 import { describeCause } from '../kit/errors.ts';
 import { FailureLog } from '../kit/failure-log.ts';
 import { listen } from '../kit/http/app.ts';
-import { createLogger, flushed } from '../kit/http/logs.ts';
+import { type BaseDependencies, createBase, type ServiceBase } from '../kit/http/base.ts';
+import { flushed } from '../kit/http/logs.ts';
 import { Streams } from '../kit/http/streams.ts';
-import { createIds, type NewId, type RandomSource, systemRandom } from '../kit/id.ts';
 import { type Stop, starting } from '../kit/lifecycle.ts';
 import type { Resolve } from '../kit/outgoing/resolver.ts';
-import type { Tracer } from '../kit/trace-context.ts';
 import { Turns } from '../kit/turns.ts';
 import { createJobs } from './background.ts';
 import { IdentityAdmission } from './http/identity.ts';
@@ -31,11 +29,7 @@ import { noPublicUrl, type Settings, tierLimits, unusedAdminKey } from './settin
 import { openStore, type Store } from './store/store.ts';
 
 /** The outside world of a service. Tests replace it; programs use the defaults. */
-export interface Dependencies {
-  clock?: Clock;
-  random?: RandomSource;
-  /** Where log lines go; standard output by default. */
-  logs?: DestinationStream;
+export interface Dependencies extends BaseDependencies {
   /** For webhooks and channels: how names are resolved, which certificate authority is trusted, and the timeout of an attempt in milliseconds. */
   outgoing?: { resolve?: Resolve; ca?: string; attemptMs?: number };
   /** Adds tools, resources and prompts to `/mcp`. */
@@ -81,26 +75,9 @@ export interface Handoff {
 }
 
 /** What every part of the service needs. */
-export interface Base {
+export interface Base extends ServiceBase {
   readonly settings: Settings;
   readonly dependencies: Dependencies;
-  readonly clock: Clock;
-  readonly random: RandomSource;
-  readonly newId: NewId;
-  readonly logger: Logger;
-  readonly tracer: Tracer | undefined;
-}
-
-async function createBase(settings: Settings, dependencies: Dependencies): Promise<Base> {
-  const { clock = systemClock, random = systemRandom } = dependencies;
-  const logger = createLogger('handoff', settings, dependencies.logs);
-  const newId = createIds(random);
-  const { version } = packageJson;
-  const { otlpEndpoint: endpoint, traceRatio: ratio } = settings;
-  const spans = { ratio, service: 'baton-handoff', version, instance: newId(clock()), logger };
-  // Loaded only if it is used, like the Redis library below.
-  const tracer = endpoint === undefined ? undefined : (await import('../kit/tracing/otlp.ts')).createOtlpTracer({ endpoint, ...spans });
-  return { settings, dependencies, clock, random, newId, logger, tracer };
 }
 
 /** Wires a handoff service: database, events, services, HTTP, jobs. If a step fails, it closes what the earlier ones have opened. */
@@ -109,7 +86,7 @@ export function createHandoff(settings: Settings, dependencies: Dependencies = {
 }
 
 async function wire(settings: Settings, dependencies: Dependencies, closeOnFailedStart: (close: () => unknown) => void): Promise<Handoff> {
-  const base = await createBase(settings, dependencies);
+  const base = { settings, dependencies, ...(await createBase('handoff', packageJson.version, settings, dependencies)) };
   const { clock, newId, random, logger, tracer } = base;
   const { databaseUrl, redisUrl } = settings;
   closeOnFailedStart(() => tracer?.stop());

@@ -125,7 +125,7 @@ function pipeOutput(fd: number): LogOutput {
 }
 
 /** The format of log lines: readable text for people, or JSON for programs. */
-type LogFormat = 'pretty' | 'json';
+export type LogFormat = 'pretty' | 'json';
 
 /** Standard output in the given format; without one, `pretty` on a terminal and `json` elsewhere. */
 function logOutput(format: LogFormat = isatty(1) ? 'pretty' : 'json'): LogOutput {
