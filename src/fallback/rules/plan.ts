@@ -213,11 +213,10 @@ function streamFault(
 ): InjectedFault {
   const { times = null, from = 0, to = always.to, probability = null } = restrictions;
   const condition = conditionOfStream(inStream, limits);
-  const isSilent = condition === 'timeout' || condition === 'first_token_timeout';
   return {
     ...{ ...always, times, from, to, probability },
     latency_ms: condition === null ? inStream.stallMs : null,
-    status_code: condition === null || isSilent ? null : 200,
+    status_code: condition === null ? null : usualStatus(condition),
     ...{ condition, provider: index, inStream },
   };
 }

@@ -1,7 +1,7 @@
 import type { ChainDefinition, Condition, Provider, Rule } from '../model/chain.ts';
 import { type CallRun, type Course, type Difference, type Expected, runsOf } from '../model/rehearsal.ts';
 import type { PromptResult } from '../model/test.ts';
-import { ofStream, usualStatus } from './conditions.ts';
+import { ofNoAnswer, ofStream, usualStatus } from './conditions.ts';
 import { decide, type Engine, firstPosition } from './engine.ts';
 import { foreignKind, isAzure, playedKind, protocolOf } from './kinds.ts';
 import { faultAt, type InjectedFault, type Plan, type Scene } from './plan.ts';
@@ -264,12 +264,12 @@ const ambiguous = new Set([400, 404, 422, 429]);
 
 function failureText(provider: string, condition: Condition | null, status: number | null): string {
   if (condition === null) return `${provider} answers`;
-  if (condition === 'connection_error') return `${provider} breaks the connection`;
+  if (condition === ofNoAnswer.broken) return `${provider} breaks the connection`;
   if (condition === ofStream.late) return `${provider} sends no content`;
   if (condition === ofStream.broken) return `${provider} breaks off its answer`;
   if (status === null) return `${provider} does not answer`;
   if (condition === 'content_filter' && status === 200) return `${provider} withholds its answer`;
-  if (condition === 'invalid_response') return `${provider} answers ${status} with a broken body`;
+  if (condition === ofNoAnswer.unusable) return `${provider} answers ${status} with a broken body`;
   return `${provider} answers ${status}${ambiguous.has(status) ? ` (${condition})` : ''}`;
 }
 

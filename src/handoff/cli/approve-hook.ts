@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { ApiError } from '../../kit/client-errors.ts';
 import { isObject, readJson } from '../../kit/json.ts';
+import { beginningOf } from '../../kit/wording.ts';
 import type { ActionDecision, ApproveOptions } from '../client/approvals.ts';
 import type { HandoffClient } from '../client/client.ts';
 import { NoAnswer } from '../client/errors.ts';
@@ -104,7 +105,7 @@ function callIn(text: string): HookCall {
   const digest = createHash('sha256')
     .update(JSON.stringify([tool, input]))
     .digest('hex');
-  return { program, event, tool, input, callId: `${session.slice(0, 128)}:${digest}` };
+  return { program, event, tool, input, callId: `${beginningOf(session, 128)}:${digest}` };
 }
 
 /** Whether a name fits a pattern in which `*` stands for any text. */

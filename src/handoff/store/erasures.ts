@@ -128,7 +128,7 @@ export type EndedPacket = Pick<RowOf<'packets'>, 'id'> & { readonly ended_at: st
 function reads({ database }: ReadDependencies) {
   const { reads: db } = database;
   const walk = new Walk<OpenErasure>();
-  /** By tenant. */
+  /** By tenant, while there is more. */
   const walksOfEnded = new Map<number, Walk<EndedPacket>>();
   /** The packet behind which an erasure continues, by its id. */
   const lastOfErasure = new Map<string, string>();
@@ -228,7 +228,9 @@ function reads({ database }: ReadDependencies) {
         rows.map(({ id }) => id),
       );
       const fit = rows.filter(({ id }) => ids.includes(id));
-      return { ids, more: walk.found(fit, rows.length === limit || fit.length < rows.length) };
+      const more = walk.found(fit, rows.length === limit || fit.length < rows.length);
+      if (!more) walksOfEnded.delete(tenant);
+      return { ids, more };
     },
   });
   const ofAll = {
