@@ -17,7 +17,7 @@ interface DescriptionOptions {
   /** The path of a route, relative to the server. */
   pathOf(route: Route): string;
   /** The ways to authenticate, by name; each one is sufficient. */
-  securitySchemes?: Readonly<Record<string, Json>>;
+  securitySchemes: Readonly<Record<string, Json>>;
   /** A paragraph about who may call a route, for its description. */
   rightsOf?(route: Route): string | undefined;
   /** Headers of a route's responses with this status, besides those that the route declares. */
@@ -36,18 +36,8 @@ interface Shared {
   headers: Map<string, string>;
 }
 
-const tenantKey = {
-  apiKey: {
-    type: 'apiKey',
-    in: 'header',
-    name: 'X-API-Key',
-    description: 'An API key of a tenant. It has precedence if several are sent.',
-  },
-  bearer: { type: 'http', scheme: 'bearer', description: 'The same key as a bearer token.' },
-};
-
 /** The OpenAPI 3.1 description of a service, derived from its routes. */
-export function describeApi({ title, version, description, parts, securitySchemes = tenantKey, ...where }: DescriptionOptions): Json {
+export function describeApi({ title, version, description, parts, securitySchemes, ...where }: DescriptionOptions): Json {
   // Schemas that are described once and referred to by name.
   const schemas: Readonly<Record<string, TSchema>> = Object.assign({}, ...parts.map((part) => part.schemas));
   const names: Names = new Map(Object.entries(schemas).map(([name, schema]) => [schema, name]));

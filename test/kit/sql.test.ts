@@ -294,12 +294,12 @@ for (const store of everyStore) {
 }
 
 for (const store of everyStore) {
-  describe(`A view on ${store.name}`, () => {
+  describe(`The reads of a turn on ${store.name}`, () => {
     const countOf = (database: Database<Tables>) =>
       database.query<Record<string, never>, { count: number }>((db) => db.selectFrom('things').select(sql<number>`count(*)`.as('count')));
     const add = (database: Database<Tables>, id: string) => inSession(database, async (session) => session.insert('things', [row(id)]));
 
-    test('ends before a commit of its own process, so that the next read sees the write', async (t) => {
+    test('end before a commit of its own process, so that the next read sees the write', async (t) => {
       const { database } = await openThings(t, store);
       const count = countOf(database);
       database.beginTurnReads();
@@ -308,7 +308,7 @@ for (const store of everyStore) {
       assert.equal(Number((await count.first({}))!.count), 1);
     });
 
-    test('ends with the turn: the next turn sees commits of other processes', async (t) => {
+    test('end with the turn: the next turn sees commits of other processes', async (t) => {
       const { database, url } = await openThings(t, store);
       const other = url === 'sqlite::memory:' ? database : openDatabase<Tables>(url);
       if (other !== database) t.after(() => other.close());
@@ -320,13 +320,13 @@ for (const store of everyStore) {
       assert.equal(Number((await count.first({}))!.count), 1);
     });
 
-    test('shares the result of reads with one name until it ends', async (t) => {
+    test('share the result of reads with one name until they end', async (t) => {
       const { database } = await openThings(t, store);
       let asked = 0;
       const ask = () => database.shareInTurn('things', () => (asked += 1));
       ask();
       ask();
-      assert.equal(asked, 2, 'no view is open');
+      assert.equal(asked, 2, 'no reads are shared');
       database.beginTurnReads();
       ask();
       ask();

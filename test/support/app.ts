@@ -11,6 +11,7 @@ import { defineRoute, type Route } from '../../src/kit/route.ts';
 export const quietApp = (parts: Partial<Parameters<typeof createApp>[0]> = {}): FastifyInstance =>
   createApp({
     logger: pino({ level: 'silent' }),
+    callerField: 'caller',
     onAnswered: () => undefined,
     onLimited: () => undefined,
     isUnavailable: () => false,

@@ -120,6 +120,7 @@ export function createServer(parts: ServerDependencies): FastifyInstance {
 
   const app = createApp({
     logger,
+    callerField: 'tenant_id',
     tracer: parts.tracer,
     trustedProxies: parts.trustedProxies,
     isUnavailable: store.isUnavailable,

@@ -111,6 +111,15 @@ export function describeHandoff(version: string): Record<string, unknown> {
   return describeApi({
     title: serviceTitle,
     version,
+    securitySchemes: {
+      apiKey: {
+        type: 'apiKey',
+        in: 'header',
+        name: 'X-API-Key',
+        description: 'An API key of a tenant. It has precedence if several are sent.',
+      },
+      bearer: { type: 'http', scheme: 'bearer', description: 'The same key as a bearer token.' },
+    },
     description: [
       'Agents hand units of work (packets) to one another: create, claim, ask a person, complete, chain.',
       'A packet is `created` until an agent claims it, then `claimed`, `in_progress` while the agent works, `awaiting_human` while a person is asked, ' +

@@ -60,7 +60,7 @@ interface AppDependencies {
   onLimited: (request: FastifyRequest, reply: FastifyReply) => void;
   isUnavailable: (error: unknown) => boolean;
   /** The log field of the caller. */
-  callerField?: string;
+  callerField: string;
   /** Addresses and CIDR ranges of proxies whose word about the client's address is taken. */
   trustedProxies?: readonly string[];
   /** How long a connection waits after its last response for the rest of a request body. */
@@ -75,7 +75,7 @@ export function createApp({
   onAnswered,
   onLimited,
   isUnavailable,
-  callerField = 'tenant_id',
+  callerField,
   trustedProxies = [],
   linger,
   tracer,
