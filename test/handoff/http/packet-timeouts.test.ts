@@ -74,8 +74,9 @@ for (const store of stores) {
       assert.deepEqual(await happenings(service, id), ['created', 'awaiting_human', 'hitl_responded']);
     });
 
-    test('if more packets are overdue than fit in one round, the longest overdue come first', async () => {
-      const service = await shareService(store);
+    test('if more packets are overdue than fit in one round, the longest overdue come first', async (t) => {
+      // A round is that of the whole service, so it has no other tenants.
+      const service = await startService(t, { store });
       const packets = Array.from({ length: 201 }, (_, index) =>
         packetRequest({ hitl: { ...minute('fail').hitl, timeout_seconds: 300 - index } }),
       );
